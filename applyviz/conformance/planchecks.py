@@ -19,7 +19,7 @@ from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_sam
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.model.server_managed import drop_server_managed
 from applyviz.engine.planning.simulation.dry_run_result import read_conflicts
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.restarts import PODS_RESTART
 from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.walk import MISSING, list_leaves
 
@@ -251,7 +251,7 @@ def _compare_owners(change: PlannedObject, truth: Truth, real: _Leaves) -> Found
 def _compare_restart(change: PlannedObject, truth: Truth, real: _Leaves) -> Found:
     if change.ref.gvk.group != "apps" or change.ref.gvk.kind not in _WORKLOADS or truth.before is None:
         return _SAME
-    planned = any(h.kind is RiskKind.PODS_RESTART for h in change.risks)
+    planned = any(h.kind is PODS_RESTART for h in change.risks)
     # A controller compares whole templates: the order of entries and sections that are kept empty count.
     is_changed = not is_same_json(*(get_at(obj, ("spec", "template"), None) for obj in (truth.before, truth.after)))
     pods = ("status", "desiredNumberScheduled") if change.ref.gvk.kind == "DaemonSet" else ("spec", "replicas")

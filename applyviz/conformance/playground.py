@@ -28,7 +28,7 @@ from applyviz.engine.ownership.migrate import upgrade
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.model.server_chosen import without_chosen
 from applyviz.engine.requests.migrate import LAST_APPLIED_MANAGER
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.restarts import PODS_RESTART
 from applyviz.guide import playground
 from applyviz.guide.given import PlaygroundQuery, PlaygroundQueryError
 from applyviz.guide.kubectl_order import KubectlDifference, find_difference
@@ -170,7 +170,7 @@ def _judge_result(change: PlannedObject, expected: JSONObject, stopped: Iterable
     if live is None:
         return
     yield "is changed", _compared(live) != _compared(after), bool(_list_rows(change))
-    restarts = RiskKind.PODS_RESTART in {risk.kind for risk in change.risks}
+    restarts = PODS_RESTART in {risk.kind for risk in change.risks}
     yield "restarts", restarts and _template(live) != _template(after), restarts
 
 

@@ -31,15 +31,13 @@ from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.client_side import apply_client_side
 from applyviz.engine.requests.members import place_member
 from applyviz.engine.requests.options import ApplyMode
-from applyviz.engine.risks.model import RiskKind
 from applyviz.engine.schema.walk import list_leaves
 
 FAMILY = "risks"
 # Of a refused object nothing is written, so only the risks that explain a refusal are judged.
 _OF_REFUSALS = frozenset(
     {
-        *(RiskKind.IMMUTABLE_FIELD, RiskKind.UNKNOWN_FIELD, RiskKind.DEFAULTED_SIBLING),
-        *(RiskKind.INVALID_ENTRY, RiskKind.ANNOTATION_TOO_LONG),
+        *("immutable-field", "unknown-field", "defaulted-sibling", "invalid-entry", "annotation-too-long"),
     }
 )
 _TEMPLATE = ("spec", "template")
@@ -53,12 +51,12 @@ _SIBLING = re.compile(
     r"rollingUpdate: (Forbidden|Invalid value)|only allowed for updateStrategy|may not be specified when strategy"
 )
 _UNKNOWN = re.compile(r"unknown field|field not declared in schema")
-_BY_KIND: Mapping[RiskKind, tuple[str, ...]] = {
-    RiskKind.RBAC_CHANGED: ("Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"),
-    RiskKind.CRD_CHANGED: ("CustomResourceDefinition",),
-    RiskKind.API_SERVICE_CHANGED: ("APIService",),
-    RiskKind.NAMESPACE_CHANGED: ("Namespace",),
-    RiskKind.ADMISSION_RULES_CHANGED: tuple(
+_BY_KIND: Mapping[str, tuple[str, ...]] = {
+    "rbac": ("Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"),
+    "crd": ("CustomResourceDefinition",),
+    "api-service": ("APIService",),
+    "namespace": ("Namespace",),
+    "webhook": tuple(
         f"{how}{what}"
         for how in ("Mutating", "Validating")
         for what in ("WebhookConfiguration", "AdmissionPolicy", "AdmissionPolicyBinding")
@@ -316,63 +314,61 @@ def _holds_kind(kinds: tuple[str, ...]) -> Predicate:
 
 
 Predicate: TypeAlias = Callable[[Facts], bool]
-PREDICATES: Mapping[RiskKind, Predicate] = {
-    RiskKind.IMMUTABLE_FIELD: lambda f: f.is_refused and f.live is not None and bool(_IMMUTABLE.search(f.refusal)),
-    RiskKind.UNKNOWN_FIELD: lambda f: f.is_refused and f.names_unknown,
-    RiskKind.PODS_RESTART: lambda f: f.rolls and not f.waits,
-    RiskKind.TEMPLATE_WAITS: lambda f: f.rolls and f.waits,
-    RiskKind.REPEATING_PATCH: lambda f: f.repeats,
-    RiskKind.ADMISSION_CHANGED: lambda f: f.is_changed_by_server,
-    RiskKind.SECRET_CONTENT: lambda f: (
+PREDICATES: Mapping[str, Predicate] = {
+    "immutable-field": lambda f: f.is_refused and f.live is not None and bool(_IMMUTABLE.search(f.refusal)),
+    "unknown-field": lambda f: f.is_refused and f.names_unknown,
+    "pods-restart": lambda f: f.rolls and not f.waits,
+    "template-waits": lambda f: f.rolls and f.waits,
+    "repeating-patch": lambda f: f.repeats,
+    "admission-changed": lambda f: f.is_changed_by_server,
+    "secret-content": lambda f: (
         f.gvk.kind == "Secret"
         and f.is_written
         and not is_same_json(get_at(f.live, ("data",), None) or {}, get_at(f.after, ("data",), None) or {})
     ),
-    RiskKind.NO_LAST_APPLIED: lambda f: (
+    "no-last-applied": lambda f: (
         f.planned.mode is ApplyMode.CLIENT
         and f.live is not None
         and ANNOTATION not in (get_at(f.live, ("metadata", "annotations"), None) or {})
         and not f.moves_back
     ),
-    RiskKind.NULL_DEFAULTS_AGAIN: lambda f: f.is_defaulted_again,
-    RiskKind.STATUS_IGNORED: lambda f: f.ignores_status,
-    RiskKind.SHARED_MERGE_KEY: lambda f: f.shares_keys,
-    RiskKind.DEFAULTED_SIBLING: lambda f: f.is_refused and f.live is not None and bool(_SIBLING.search(f.refusal)),
-    RiskKind.OPEN_POLICY: lambda f: (
+    "null-defaults-again": lambda f: f.is_defaulted_again,
+    "status-ignored": lambda f: f.ignores_status,
+    "shared-merge-key": lambda f: f.shares_keys,
+    "defaulted-sibling": lambda f: f.is_refused and f.live is not None and bool(_SIBLING.search(f.refusal)),
+    "open-policy": lambda f: (
         f.gvk.kind == "NetworkPolicy" and (f.opens("spec", "ingress") or f.opens("spec", "egress"))
     ),
-    RiskKind.ADDRESS_LOST: lambda f: (
-        f.gvk.kind == "Service" and f.is_written and f.has_type("LoadBalancer") == (True, False)
-    ),
-    RiskKind.EXPOSED: lambda f: object_facts.opens_service(f.planned),
-    RiskKind.INJECTED_VALUE: lambda f: object_facts.overwrites_bundle(f.planned),
-    RiskKind.REMOVAL_WITHOUT_EFFECT: lambda f: object_facts.removes_in_vain(f.planned),
-    RiskKind.REMOVAL_WILL_NOT_HAPPEN: lambda f: object_facts.leaves_to_others(f.planned),
-    RiskKind.INVALID_ENTRY: lambda f: object_facts.holds_invalid_entry(f.planned),
-    RiskKind.ORDER_CHURN: lambda f: object_facts.reorders(f.planned),
-    RiskKind.DUPLICATE_MERGE_KEY: lambda f: object_facts.repeats_entries(f.planned),
-    RiskKind.ATOMIC_LIST_REPLACED: lambda f: object_facts.replaces_list_of_others(f.planned),
-    RiskKind.ANNOTATION_TOO_LONG: lambda f: f.is_refused and _TOO_LONG in f.refusal,
-    RiskKind.CLUSTER_SCOPED: lambda f: f.is_cluster_wide and f.moves,
-    RiskKind.SYSTEM_NAMESPACE: lambda f: f.namespace.startswith("kube-") and f.moves,
-    RiskKind.DEPRECATED_VERSION: lambda f: (
+    "address-lost": lambda f: f.gvk.kind == "Service" and f.is_written and f.has_type("LoadBalancer") == (True, False),
+    "exposed": lambda f: object_facts.opens_service(f.planned),
+    "injected-value": lambda f: object_facts.overwrites_bundle(f.planned),
+    "removal-without-effect": lambda f: object_facts.removes_in_vain(f.planned),
+    "removal-will-not-happen": lambda f: object_facts.leaves_to_others(f.planned),
+    "invalid-entry": lambda f: object_facts.holds_invalid_entry(f.planned),
+    "order-churn": lambda f: object_facts.reorders(f.planned),
+    "duplicate-merge-key": lambda f: object_facts.repeats_entries(f.planned),
+    "atomic-list-replaced": lambda f: object_facts.replaces_list_of_others(f.planned),
+    "annotation-too-long": lambda f: f.is_refused and _TOO_LONG in f.refusal,
+    "cluster-scoped": lambda f: f.is_cluster_wide and f.moves,
+    "kube-system": lambda f: f.namespace.startswith("kube-") and f.moves,
+    "deprecated-version": lambda f: (
         f.version.get("deprecated") is True
         or f.version.get("served") is False
         or (f.gvk.api_version, f.gvk.kind) in _ANNOUNCED
     ),
     **{kind: _holds_kind(kinds) for kind, kinds in _BY_KIND.items()},
 }
-"""When an object has a risk of a kind."""
+"""When an object has a risk of a kind, by its slug: a judge knows no rule."""
 
 
 def judge(planned: Planned, shown: ShownObject) -> CaseResult:
     """Return the verdict on the risks of one object; those of a blocked one are known only without its conflicts."""
     is_open = planned.change.operation is Operation.BLOCKED
-    wrong = [] if is_open else list(find_wrong(Facts(planned), {risk.kind for risk in planned.change.risks}))
+    wrong = [] if is_open else list(find_wrong(Facts(planned), {risk.kind.slug for risk in planned.change.risks}))
     return CaseResult(FAMILY, planned.name, not wrong, "; ".join(wrong))
 
 
-def find_wrong(facts: Facts, raised: set[RiskKind]) -> Iterator[str]:
+def find_wrong(facts: Facts, raised: set[str]) -> Iterator[str]:
     """Yield each kind of risk that is missing or false."""
     for kind, predicate in PREDICATES.items():
         if facts.is_refused and kind not in _OF_REFUSALS:
@@ -381,4 +377,4 @@ def find_wrong(facts: Facts, raised: set[RiskKind]) -> Iterator[str]:
         if facts.is_refused and not is_so:
             continue  # a server that stops at another error does not say
         if is_so is not (kind in raised):
-            yield f"{kind.value} is {'missing' if is_so else 'false'}"
+            yield f"{kind} is {'missing' if is_so else 'false'}"

@@ -19,7 +19,7 @@ from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at, is_same_json
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.admission import ADMISSION_CHANGED
 
 FAMILY = "rows"
 # The beginning of what stands in place of a secret.
@@ -133,7 +133,7 @@ def _judge_operation(
     if change.operation is not Operation.BLOCKED and shown.operation != wanted:
         yield f"operation {shown.operation}, really {wanted}"
     if not shown.changes and change.operation is not Operation.BLOCKED:
-        in_vain = any(risk.kind is RiskKind.ADMISSION_CHANGED for risk in change.risks)
+        in_vain = any(risk.kind is ADMISSION_CHANGED for risk in change.risks)
         is_true = {
             _NO_CHANGE: not owners and not in_vain,
             _IN_VAIN: not owners and in_vain,

@@ -7,6 +7,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from applyviz.engine.risks.planning.whole import UNKNOWN_EDITORS
 from applyviz.records.enums import Role
 from applyviz.records.git_enums import IdentityKind
 from applyviz.records.models import CommitEditor, CommitIdentity
@@ -102,7 +103,6 @@ def test_database_refuses_the_approval_of_a_pusher_by_login(begun):
 
 
 def test_policy_may_allow_unknown_editors_and_a_high_risk_names_them(begun):
-    from applyviz.engine.risks.model import RiskKind  # noqa: PLC0415 - one test
     from applyviz.workflow.approvals import acknowledgments  # noqa: PLC0415 - one test
 
     stage, review, first, second = begun
@@ -115,11 +115,11 @@ def test_policy_may_allow_unknown_editors_and_a_high_risk_names_them(begun):
     planner.make_plan(plan.pk)
     plan.refresh_from_db()
     kinds = {risk.kind for risk in acknowledgments.find_open(plan)}
-    assert kinds == {RiskKind.UNKNOWN_EDITORS}
+    assert kinds == {UNKNOWN_EDITORS}
     assert "Carol" in sentences.describe_all(commit_people.find_unknown(plan))[0]
     with pytest.raises(NotPossibleError, match="1 risk to acknowledge"):
         approving.approve_plan(plan, by=stage.team.bob, digest=plan.digest)
-    acknowledgments.acknowledge_risks(plan, RiskKind.UNKNOWN_EDITORS, by=stage.team.bob)
+    acknowledgments.acknowledge_risks(plan, UNKNOWN_EDITORS, by=stage.team.bob)
     approving.approve_plan(plan, by=stage.team.bob, digest=plan.digest)
     assert not quorum.count_quorum(plan).missing
 

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.deletions import DELETED
 from applyviz.records import triggers
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import Acknowledgment, AuditEntry, RetentionPolicy
@@ -34,9 +34,7 @@ def bob(db: None) -> User:
 
 @pytest.mark.parametrize("mac", ["", "0" * 64])
 def test_acknowledgment_in_anothers_name_does_not_count(bob: User, mac: str) -> None:
-    plan = make_plan_row(
-        make_person("alice", Role.AUTHOR), operation="delete", risk_levels=[[RiskKind.DELETED.value, "high"]]
-    )
+    plan = make_plan_row(make_person("alice", Role.AUTHOR), operation="delete", risk_levels=[[DELETED.slug, "high"]])
     required = acknowledgments.find_open(plan)
     assert required
 
@@ -46,7 +44,7 @@ def test_acknowledgment_in_anothers_name_does_not_count(bob: User, mac: str) -> 
             review=plan.review,
             effect=one.effect,
             object_key=one.object_key,
-            risk=one.kind.value,
+            risk=one.kind.slug,
             by=bob,
             created_at=timezone.now(),
             mac=mac,
@@ -60,9 +58,7 @@ def test_acknowledgment_in_anothers_name_does_not_count(bob: User, mac: str) -> 
 
 
 def test_acknowledgment_that_names_another_person_does_not_count(bob: User) -> None:
-    plan = make_plan_row(
-        make_person("alice", Role.AUTHOR), operation="delete", risk_levels=[[RiskKind.DELETED.value, "high"]]
-    )
+    plan = make_plan_row(make_person("alice", Role.AUTHOR), operation="delete", risk_levels=[[DELETED.slug, "high"]])
     acknowledge_all(plan, bob)
 
     Acknowledgment.objects.update(by=make_person("carol"))

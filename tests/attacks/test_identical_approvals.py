@@ -11,7 +11,10 @@ import yaml
 from django.utils import timezone
 
 from applyviz.engine.requests.options import ApplyMode, Replacement
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.deletions import REPLACED
+from applyviz.engine.risks.planning.ownership import FORCED
+from applyviz.engine.risks.planning.whole import MANY_OBJECTS
+from applyviz.engine.risks.reach import SYSTEM_NAMESPACE
 from applyviz.records.models import Delivery, Notification, Webhook
 from applyviz.records.sealing import Unsealed
 from applyviz.workflow import policies
@@ -25,7 +28,7 @@ from tests.stories import Team, config_map, secret
 
 pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
 OWNERS = (OwnerRule(OwnerOf.KIND, "core/Secret", "security", 2), OwnerRule(OwnerOf.FILE, "**", "everyone", 2))
-TWO_FOR = tuple(RiskDemand(kind, 2) for kind in (RiskKind.MANY_OBJECTS, RiskKind.FORCED, RiskKind.REPLACED))
+TWO_FOR = tuple(RiskDemand(kind, 2) for kind in (MANY_OBJECTS, FORCED, REPLACED))
 
 
 def elsewhere(**data: str) -> str:
@@ -55,7 +58,7 @@ def test_what_a_plan_needs_does_not_depend_on_what_is_live(monkeypatch, space: s
     assert team.apply(text, elsewhere(b="1")).state == "applied"
     live = {"stringData": {"password": RIGHT}, "immutable": True}
     assert team.edit(f"/api/v1/namespaces/{space}/secrets/login", live).is_ok
-    make_policy(many_objects=1, for_risks=(*TWO_FOR, RiskDemand(RiskKind.SYSTEM_NAMESPACE, 3)), owners=OWNERS)
+    make_policy(many_objects=1, for_risks=(*TWO_FOR, RiskDemand(SYSTEM_NAMESPACE, 3)), owners=OWNERS)
     make_policy("of the namespace", namespace=space, approvals=4, is_cluster_scoped=False)
 
     right, wrong = (find_needed(team, value, space) for value in (RIGHT, WRONG))

@@ -16,7 +16,8 @@ from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.objects.errors import Conflict
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.planning.sets.planner import SetPlanner
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.model import Risk, RiskLevel
+from applyviz.engine.risks.restarts import PODS_RESTART
 from applyviz.sandbox.api.estimates import EstimatingServer
 
 DATA = Path(__file__).parent / "data" / "recorded"
@@ -142,7 +143,7 @@ def test_restart_that_is_not_told_is_noticed(plant):
 
 
 def test_restart_that_does_not_come_is_noticed(plant):
-    restart = Risk(RiskKind.PODS_RESTART, RiskLevel.MEDIUM)
+    restart = Risk(PODS_RESTART, RiskLevel.MEDIUM)
     plant(lambda change: replace(change, risks=(restart,)))
 
     assert find_wrong("owners-sharing") == {"pods restart"}

@@ -13,7 +13,7 @@ from applyviz.engine.objects.lookups import ABSENT
 from applyviz.engine.objects.values import JSONValue, get_at, is_same_json
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.planning.model.resources import sum_resources
-from applyviz.engine.risks.model import Risk, RiskKind
+from applyviz.engine.risks.model import Risk
 from applyviz.web.components.phrases import describe_risk
 from applyviz.web.reviews.pages.plan_summary import present_impact
 from applyviz.web.reviews.pages.resource_sums import list_resources
@@ -54,48 +54,44 @@ def _is_changed(told: Told, risk: Risk) -> bool:
     return told.before is None or told.operation is not Operation.UNCHANGED
 
 
-CLAIMS: Mapping[RiskKind, Claim] = {
-    RiskKind.CLUSTER_SCOPED: lambda told, risk: not told.change.ref.namespace,
-    RiskKind.RBAC_CHANGED: _check_kind(*_RBAC),
-    RiskKind.CRD_CHANGED: _check_kind("CustomResourceDefinition"),
-    RiskKind.API_SERVICE_CHANGED: _check_kind("APIService"),
-    RiskKind.NAMESPACE_CHANGED: _check_kind("Namespace"),
-    RiskKind.ADMISSION_RULES_CHANGED: _check_kind(
+CLAIMS: Mapping[str, Claim] = {
+    "cluster-scoped": lambda told, risk: not told.change.ref.namespace,
+    "rbac": _check_kind(*_RBAC),
+    "crd": _check_kind("CustomResourceDefinition"),
+    "api-service": _check_kind("APIService"),
+    "namespace": _check_kind("Namespace"),
+    "webhook": _check_kind(
         *("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"),
         *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
     ),
-    RiskKind.SYSTEM_NAMESPACE: lambda told, risk: told.change.ref.namespace.startswith("kube-"),
-    RiskKind.PODS_RESTART: lambda told, risk: told.restarts,
-    RiskKind.REMOVAL_WILL_NOT_HAPPEN: _is_kept,
-    RiskKind.REMOVAL_WITHOUT_EFFECT: lambda told, risk: (
+    "kube-system": lambda told, risk: told.change.ref.namespace.startswith("kube-"),
+    "pods-restart": lambda told, risk: told.restarts,
+    "removal-will-not-happen": _is_kept,
+    "removal-without-effect": lambda told, risk: (
         told.fact(risk.path).is_there
         if risk.facts["how"] in ("alias", "version")
         else risk.facts["entry"] in get_at(told.after, ("data",), {})
     ),
-    RiskKind.STATUS_IGNORED: lambda told, risk: (
+    "status-ignored": lambda told, risk: (
         get_at(told.change.versions.manifest, ("status",)) != get_at(told.after, ("status",))
     ),
-    RiskKind.EXPOSED: lambda told, risk: told.fact(risk.path).after == risk.facts["how"],
-    RiskKind.OPEN_POLICY: lambda told, risk: {} in told.fact(risk.path).after,
-    RiskKind.INJECTED_VALUE: lambda told, risk: told.fact(risk.path).is_wanted,
+    "exposed": lambda told, risk: told.fact(risk.path).after == risk.facts["how"],
+    "open-policy": lambda told, risk: {} in told.fact(risk.path).after,
+    "injected-value": lambda told, risk: told.fact(risk.path).is_wanted,
     # The server refuses the object, so a run that applied it disproves it.
-    RiskKind.INVALID_ENTRY: lambda told, risk: False,
-    RiskKind.DELETED: lambda told, risk: told.after is None,
-    RiskKind.REPLACED: lambda told, risk: (
-        get_at(told.before, ("metadata", "uid")) != get_at(told.after, ("metadata", "uid"))
-    ),
-    RiskKind.SECRET_CONTENT: lambda told, risk: told.change.ref.gvk.kind == "Secret" and _is_changed(told, risk),
-    RiskKind.NO_LAST_APPLIED: lambda told, risk: (
-        LAST_APPLIED not in get_at(told.before, ("metadata", "annotations"), {})
-    ),
-    RiskKind.BELONGS_TO_OTHER: lambda told, risk: told.fact(risk.path).is_there or told.fact(risk.path).was,
-    RiskKind.HELM_HOOK: lambda told, risk: told.fact(risk.path).is_there,
-    RiskKind.DUPLICATE_MERGE_KEY: lambda told, risk: _count_twins(told, risk) > 1,
-    RiskKind.SHARED_MERGE_KEY: lambda told, risk: told.fact(risk.path).was and not told.fact(risk.path).is_there,
-    RiskKind.REPEATING_PATCH: _is_sent_again,
+    "invalid-entry": lambda told, risk: False,
+    "prune": lambda told, risk: told.after is None,
+    "replace": lambda told, risk: get_at(told.before, ("metadata", "uid")) != get_at(told.after, ("metadata", "uid")),
+    "secret-content": lambda told, risk: told.change.ref.gvk.kind == "Secret" and _is_changed(told, risk),
+    "no-last-applied": lambda told, risk: LAST_APPLIED not in get_at(told.before, ("metadata", "annotations"), {}),
+    "belongs-to-other": lambda told, risk: told.fact(risk.path).is_there or told.fact(risk.path).was,
+    "helm-hook": lambda told, risk: told.fact(risk.path).is_there,
+    "duplicate-merge-key": lambda told, risk: _count_twins(told, risk) > 1,
+    "shared-merge-key": lambda told, risk: told.fact(risk.path).was and not told.fact(risk.path).is_there,
+    "repeating-patch": _is_sent_again,
     # The server refuses the change, so a run that applied the object disproves it.
-    RiskKind.IMMUTABLE_FIELD: lambda told, risk: False,
-    RiskKind.ADMISSION_CHANGED: lambda told, risk: told.fact(risk.path).is_wanted,
+    "immutable-field": lambda told, risk: False,
+    "admission-changed": lambda told, risk: told.fact(risk.path).is_wanted,
 }
 """The claim about an object that each kind of risk makes; a kind without a claim fails."""
 
@@ -106,15 +102,15 @@ def judge_risks(pages: Pages, all_told: list[Told]) -> None:
     for told in all_told:
         for risk in told.change.risks:
             planned.add("".join(describe_risk(risk).replace("`", "").split()))
-            claim = CLAIMS.get(risk.kind)
+            claim = CLAIMS.get(risk.kind.slug)
             is_true = claim is not None and claim(told, risk)
-            if risk.kind is RiskKind.DANGLING_REFERENCE:
+            if risk.kind.slug == "dangling-reference":
                 kind, _slash, name = risk.facts["target"].partition("/")
                 is_true = not pages.exists(kind, name, told.change.ref.namespace)
             text = f"{describe_risk(risk)} {show_fact(told.fact(risk.path)) if risk.path else ''}"
-            pages.expect(text, is_true=is_true, where=told.name, kind=f"risk {risk.kind.value}")
+            pages.expect(text, is_true=is_true, where=told.name, kind=f"risk {risk.kind.slug}")
         if told.restarts:
-            is_said = any(risk.kind is RiskKind.PODS_RESTART for risk in told.change.risks)
+            is_said = any(risk.kind.slug == "pods-restart" for risk in told.change.risks)
             pages.expect("restart", is_true=is_said, where=told.name, kind="restart without a risk")
     page = pages.read(pages.address("show-risks"))
     for entry in find_class(page, "risk-entry"):

@@ -11,7 +11,7 @@ import pytest
 
 from applyviz.engine.requests.applyset import KINDS, PART_OF, RESOURCES, TOOLING
 from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, ApplyMode, ApplyOptions, Prune, PruneMode
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.set_context import BELONGS_TO_OTHER
 from applyviz.records.models import Plan
 from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.workflow.plans import changes, planner, reviews
@@ -99,7 +99,7 @@ def test_object_of_two_sets_belongs_to_the_one_that_applied_it_last(control_plan
         assert found == list_members(control_plane, theirs), number
         assert "both" in found
         risks = {(row.name, risk.kind) for row in plan.changes.all() for risk in changes.read_masked(row).risks}
-        assert (("both", RiskKind.BELONGS_TO_OTHER) in risks) is (number in (1, 3)), number
+        assert (("both", BELONGS_TO_OTHER) in risks) is (number in (1, 3)), number
 
 
 @dataclass(frozen=True)

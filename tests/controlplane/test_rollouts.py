@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from applyviz.engine.requests.options import ApplyOptions
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.restarts import PODS_RESTART, TEMPLATE_WAITS
 from applyviz.engine.risks.sentences import describe_risk
 from applyviz.records.enums import Outcome, RolloutState, RunState
 from applyviz.records.models import ApplyRun
@@ -81,7 +81,7 @@ def test_rollout_is_judged_as_kubectl_does(plane, name, spec, seconds, rollout, 
 def _describe_risks(run: ApplyRun) -> list[str]:
     """Return what the plan of a run says about the pods of its object."""
     found = changes.read_masked(run.plan.changes.get()).risks
-    return [describe_risk(risk, str) for risk in found if risk.kind in (RiskKind.PODS_RESTART, RiskKind.TEMPLATE_WAITS)]
+    return [describe_risk(risk, str) for risk in found if risk.kind in (PODS_RESTART, TEMPLATE_WAITS)]
 
 
 def _list_uids(plane: ControlPlane, kind: str, name: str) -> list[str]:

@@ -13,7 +13,9 @@ from applyviz.engine.explain.reasons import FieldOperation, Reason
 from applyviz.engine.explain.sentences import render_reason
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.risks.model import RiskKind, RiskLevel
+from applyviz.engine.risks.lists import SHARED_MERGE_KEY
+from applyviz.engine.risks.model import RiskLevel
+from applyviz.engine.risks.restarts import PODS_RESTART
 from applyviz.guide import playground
 from applyviz.guide.given import PlaygroundQuery
 
@@ -72,7 +74,7 @@ def test_no_restart_is_told_where_nothing_changes(name):
     change = explain(name)
 
     assert told(change) == set()
-    assert RiskKind.PODS_RESTART not in {risk.kind for risk in change.risks}
+    assert PODS_RESTART not in {risk.kind for risk in change.risks}
 
 
 def test_blocked_object_tells_only_its_conflict():
@@ -102,7 +104,7 @@ def test_entry_that_the_merge_removes_with_another_is_told_as_such():
 def test_entry_that_the_merge_removes_with_another_is_a_high_risk(name):
     found = [(risk.kind, risk.level) for risk in explain(name).risks]
 
-    assert found == [(RiskKind.SHARED_MERGE_KEY, RiskLevel.HIGH)]
+    assert found == [(SHARED_MERGE_KEY, RiskLevel.HIGH)]
 
 
 @pytest.mark.parametrize("name", ["u1", "u2", "t30", "k1", "r2", "t13", "u5"])

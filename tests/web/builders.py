@@ -11,7 +11,8 @@ from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.conflicts.file_edits import FileEdit, FilePatch
 from applyviz.engine.planning.conflicts.resolutions import FieldResolutions, ResolutionKind, ResolutionOption
 from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject, Versions
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.model import Risk, RiskLevel
+from applyviz.engine.risks.removals import REMOVAL_WILL_NOT_HAPPEN
 from applyviz.engine.schema.model import SchemaOrigin
 
 YOU = Owner("ci", "Apply", "apps/v1", time="2026-11-18T09:12:00Z")
@@ -148,9 +149,7 @@ def build_change() -> PlannedObject:
                 manifest_image="registry.example/frontend:v0.10.1", live_image="registry.example/frontend:hotfix-3"
             ),
         ),
-        risks=(
-            Risk(RiskKind.REMOVAL_WILL_NOT_HAPPEN, RiskLevel.MEDIUM, REPLICAS, {"owners": "kube-controller-manager"}),
-        ),
+        risks=(Risk(REMOVAL_WILL_NOT_HAPPEN, RiskLevel.MEDIUM, REPLICAS, {"owners": "kube-controller-manager"}),),
         certainty=Certainty.CONFIRMED,
         certainty_reason="",
         schema_origin=SchemaOrigin.CLUSTER_OPENAPI,

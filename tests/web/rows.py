@@ -70,7 +70,7 @@ def make_change(plan: Plan, position: int, change: engine.PlannedObject) -> Obje
         conflicts=len(change.conflicts),
         risks=len(change.risks),
         highest_risk=change.risks[0].level.value if change.risks else "",
-        risk_levels=[[h.kind.value, h.level.value] for h in change.risks],
+        risk_levels=[[h.kind.slug, h.level.value] for h in change.risks],
         error=change.error,
         effect="effect",
         document=change_to_json(change),

@@ -8,7 +8,12 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.deletions import DELETED, REPLACED
+from applyviz.engine.risks.model import Risk, RiskLevel
+from applyviz.engine.risks.planning.ownership import FORCED
+from applyviz.engine.risks.planning.whole import MANY_OBJECTS
+from applyviz.engine.risks.pruning import PRUNE_SHARE
+from applyviz.engine.risks.restarts import PODS_RESTART
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import AuditEntry, Grant
 from applyviz.workflow.approvals import acknowledgments
@@ -19,8 +24,8 @@ from tests.builders import make_person, make_policy
 from tests.web import builders, rows
 
 pytestmark = pytest.mark.django_db
-DANGER = Risk(RiskKind.PODS_RESTART, RiskLevel.HIGH)
-KIND = RiskKind.PODS_RESTART
+DANGER = Risk(PODS_RESTART, RiskLevel.HIGH)
+KIND = PODS_RESTART
 
 
 @pytest.fixture
@@ -121,7 +126,7 @@ def test_own_acknowledgment_can_be_withdrawn(alice, bob, plan):
 def test_nothing_is_acknowledged_twice_or_where_nothing_is(bob, plan):
     acknowledgments.acknowledge_risks(plan, KIND, by=bob)
 
-    for position, kind in ((0, KIND), (2, KIND), (0, RiskKind.PRUNE_SHARE), (99, KIND)):
+    for position, kind in ((0, KIND), (2, KIND), (0, PRUNE_SHARE), (99, KIND)):
         with pytest.raises(NotPossibleError, match="this risk does not exist"):
             acknowledgments.acknowledge_risks(plan, kind, by=bob, positions=[position])
 
@@ -153,20 +158,20 @@ def test_many_objects_are_a_risk_of_the_plan_that_is_acknowledged_and_undone(bob
     calm = replace(DANGER, level=RiskLevel.INFO)
     plan = rows.make_plan(alice, [build(name, calm) for name in ("one", "two", "three")])
     here = acknowledgments.PLAN_ITSELF
-    itself = [(here, RiskKind.MANY_OBJECTS)]
+    itself = [(here, MANY_OBJECTS)]
 
     assert name_open(plan) == itself
     assert "1 risk to acknowledge" in name_blockers(plan)
-    acknowledgments.acknowledge_risks(plan, RiskKind.MANY_OBJECTS, by=bob, positions=[acknowledgments.PLAN_ITSELF])
+    acknowledgments.acknowledge_risks(plan, MANY_OBJECTS, by=bob, positions=[acknowledgments.PLAN_ITSELF])
     assert name_open(plan) == []
     entry = AuditEntry.objects.get(action=AuditAction.RISK_ACKNOWLEDGED)
     assert (entry.kind, entry.name, entry.detail["risk"]) == ("", "", "many-objects")
 
-    acknowledgments.withdraw_acknowledgment(plan, RiskKind.MANY_OBJECTS, by=bob, position=here)
+    acknowledgments.withdraw_acknowledgment(plan, MANY_OBJECTS, by=bob, position=here)
     assert name_open(plan) == itself
 
 
-@pytest.mark.parametrize("kind", [RiskKind.DELETED, RiskKind.REPLACED, RiskKind.FORCED])
+@pytest.mark.parametrize("kind", [DELETED, REPLACED, FORCED])
 def test_deleting_replacing_and_forcing_are_acknowledged(alice, kind):
     plan = rows.make_plan(alice, [build("one", Risk(kind, RiskLevel.HIGH))])
 

@@ -7,7 +7,7 @@ import pytest
 from applyviz.engine.channels.sentences import list_duties
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.planning.digest.serialize import options_from_json
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.planning.addons import ADDON_SKIPPED
 from applyviz.records.enums import AuditAction, PlanState, RunState
 from applyviz.records.models import AuditEntry, Undo
 from applyviz.sources.bundle import BundledFile, SourceBundle
@@ -50,12 +50,8 @@ def replan(made, **more):
 
 
 def list_risks(made):
-    return {
-        row.name: level
-        for row in made.changes.all()
-        for kind, level in row.risk_levels
-        if kind == RiskKind.ADDON_SKIPPED
-    }
+    found = ((row.name, *risk) for row in made.changes.all() for risk in row.risk_levels)
+    return {name: level for name, kind, level in found if kind == ADDON_SKIPPED.slug}
 
 
 def test_lower_version_is_planned_run_and_recorded_by_choice(team, lower):
@@ -95,7 +91,7 @@ def test_choice_stays_in_the_next_plan_and_ends_when_it_is_taken_back_or_with_ne
 
 
 def test_policy_may_ask_for_more_approvals_of_an_addon_that_kops_skips(team, lower):
-    make_policy(for_risks=(RiskDemand(RiskKind.ADDON_SKIPPED, 2),))
+    make_policy(for_risks=(RiskDemand(ADDON_SKIPPED, 2),))
 
     made = choose(lower)
 

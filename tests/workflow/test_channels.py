@@ -12,7 +12,7 @@ from applyviz.engine.channels.sentences import list_duties
 from applyviz.engine.objects.exchange import MERGE_PATCH, Request
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.requests.options import Prune, PruneMode
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.planning.addons import NEEDS_ROLLING_UPDATE
 from applyviz.engine.risks.sentences import render_risk
 from applyviz.records.enums import Outcome, PlanState, Role, RunState
 from applyviz.records.models import ApplyRun, JournalEntry, Undo
@@ -299,7 +299,7 @@ def test_nodes_that_kops_would_mark_are_named(team):
             row.name: render_risk(risk)
             for row in made.changes.all()
             for risk in changes.read_masked(row).risks
-            if risk.kind is RiskKind.NEEDS_ROLLING_UPDATE
+            if risk.kind is NEEDS_ROLLING_UPDATE
         }
 
     named = "with the annotation kops.k8s.io/needs-update, applyviz does not."

@@ -5,7 +5,8 @@ import yaml
 
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.requests.options import Propagation, SetAction
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.deletions import FINALIZERS, TERMINATING
+from applyviz.engine.risks.planning.dangling import DANGLING_REFERENCE
 from applyviz.records.enums import Outcome, RunState
 from applyviz.records.models import ApplyRun, JournalEntry
 from applyviz.workflow.plans import changes, planner, revert
@@ -128,7 +129,7 @@ def test_finalizer_is_a_risk_and_the_run_names_it(team):
     run = team.work(team.start(plan))
 
     risks = [risk for row in plan.changes.all() for risk in changes.read_masked(row).risks]
-    assert RiskKind.FINALIZERS in {risk.kind for risk in risks}
+    assert FINALIZERS in {risk.kind for risk in risks}
     assert (run.state, team.outcomes(run)) == (RunState.FAILED, ["unknown"])
     assert "still there after 0 s (finalizers: example.com/hold)" in run.error
 
@@ -154,7 +155,7 @@ def test_object_that_is_being_deleted_is_only_awaited(team):
     run = team.work(started)
 
     risks = [risk.kind for row in plan.changes.all() for risk in changes.read_masked(row).risks]
-    assert RiskKind.TERMINATING in risks
+    assert TERMINATING in risks
     assert (run.state, sent(run)) == (RunState.APPLIED, [])
 
 
@@ -181,7 +182,7 @@ def test_deletion_of_what_others_read_is_a_high_risk(team):
     plan = team.plan(config_map(a="1"), **DELETE)
 
     risks = [risk for row in plan.changes.all() for risk in changes.read_masked(row).risks]
-    assert [(risk.level.value, risk.facts["source"]) for risk in risks if risk.kind is RiskKind.DANGLING_REFERENCE] == [
+    assert [(risk.level.value, risk.facts["source"]) for risk in risks if risk.kind is DANGLING_REFERENCE] == [
         ("high", "Pod/reader")
     ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from applyviz.engine.requests.options import ApplyMode, Prune, PruneMode, Replacement, SetAction
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.pruning import CRITICAL_KIND
 from applyviz.engine.risks.sentences import render_risk
 from applyviz.records.enums import Role, RunState
 from applyviz.workflow import policies, runs
@@ -106,14 +106,14 @@ def test_limit_that_is_published_later_stops_the_start(team, pruned):
 def critical(plan):
     found = {}
     for row in plan.changes.order_by("position"):
-        risks = [risk for risk in changes.read_masked(row).risks if risk.kind is RiskKind.CRITICAL_KIND]
+        risks = [risk for risk in changes.read_masked(row).risks if risk.kind is CRITICAL_KIND]
         found |= {f"{row.kind}/{row.name}": render_risk(risk) for risk in risks}
     return found
 
 
 def test_deleting_an_object_of_a_critical_kind_is_a_high_risk_that_may_need_more_approvals(team):
     team.apply(config_map("a", x="1"), secret(password="p"))
-    make_policy(critical_kinds=("core/Secret",), for_risks=(RiskDemand(RiskKind.CRITICAL_KIND, 2),))
+    make_policy(critical_kinds=("core/Secret",), for_risks=(RiskDemand(CRITICAL_KIND, 2),))
 
     deleting = team.plan(config_map("a", x="1"), secret(password="p"), **DELETE)
     applying = team.plan(config_map("a", x="2"), secret(password="p"))
@@ -122,7 +122,7 @@ def test_deleting_an_object_of_a_critical_kind_is_a_high_risk_that_may_need_more
         "Secret/login": "Secret login is deleted, and policy strict counts its kind as critical."
     }
     assert critical(applying) == {}
-    assert RiskKind.CRITICAL_KIND in {risk.kind for risk in acknowledgments.find_open(deleting)}
+    assert CRITICAL_KIND in {risk.kind for risk in acknowledgments.find_open(deleting)}
     needed = [
         max(demand.approvals for demand in policies.find_demands(plan, policies.find_policy(plan)))
         for plan in (deleting, applying)

@@ -3,7 +3,7 @@
 import pytest
 
 from applyviz.engine.requests.options import ApplyMode, Prune, PruneMode, SetAction
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.deletions import DELETED
 from applyviz.records.enums import ReviewStatus, Role, RunState
 from applyviz.workflow import policies, runs
 from applyviz.workflow.approvals import approving, plan_facts
@@ -35,7 +35,7 @@ def blockers(plan):
 
 def test_deletions_need_the_approvals_that_a_policy_asks_for_them(team):
     team.apply(config_map(a="1"))
-    make_policy(for_risks=(RiskDemand(RiskKind.DELETED, 2),))
+    make_policy(for_risks=(RiskDemand(DELETED, 2),))
 
     deleting, applying = team.plan(config_map(a="1"), **DELETE), team.plan(config_map(a="2"))
 

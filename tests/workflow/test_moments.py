@@ -7,7 +7,8 @@ from django.db import DatabaseError, connection, transaction
 
 from applyviz import moments
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.deletions import DELETED
+from applyviz.engine.risks.model import Risk, RiskLevel
 from applyviz.records.enums import Role
 from applyviz.workflow.approvals import acknowledgments, quorum, viewed_objects
 from applyviz.workflow.foundation import access, plan_rows
@@ -140,7 +141,7 @@ def test_change_between_two_questions_of_a_use_case_is_seen():
 @pytest.fixture
 def risky(db):
     """A plan with a high risk and a conflict, and a person who may approve it."""
-    deleted = Risk(RiskKind.DELETED, RiskLevel.HIGH)
+    deleted = Risk(DELETED, RiskLevel.HIGH)
     changes = [
         replace(builders.build_change(), operation=Operation.UPDATE, risks=(deleted,)),
         replace(builders.build_change(), ref=builders.build_change().ref._replace(name="other")),

@@ -6,7 +6,7 @@ import pytest
 
 from applyviz.engine.ownership.managed_fields import read_owners
 from applyviz.engine.requests.options import ApplyMode, Handover, TakenField
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.planning.ownership import OWNERSHIP_MOVED
 from applyviz.records.enums import RunState
 from applyviz.records.models import Undo
 from applyviz.workflow.approvals import quorum
@@ -47,7 +47,7 @@ def plan_revert(team, run):
 @pytest.mark.core(1)
 @pytest.mark.parametrize("move", MOVES)
 def test_policy_asks_for_more_approvals_when_ownership_moves(team, move):
-    make_policy(for_risks=(RiskDemand(RiskKind.OWNERSHIP_MOVED, 2),))
+    make_policy(for_risks=(RiskDemand(OWNERSHIP_MOVED, 2),))
     team.apply(TEXT, **(CLIENT if move == "forgotten" else {}))
     team.edit(SETTINGS, {"data": {"new": "x"}})
     team.edit(SETTINGS, {"data": {"own": "1", "tool": "x"}}, manager="helm")

@@ -5,7 +5,7 @@ import yaml
 
 from applyviz.engine.objects.exchange import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Request
 from applyviz.engine.requests.options import ApplyMode, SetAction
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.planning.ownership import PATCHES_APPLIED
 from applyviz.records.enums import RunState
 from applyviz.records.models import JournalEntry
 from applyviz.workflow.plans import changes, planner, revert
@@ -199,7 +199,7 @@ def test_patch_of_fields_that_others_apply_is_a_risk(team):
 
     plan = team.plan(patch({"spec": {"replicas": 5}}), **PATCH)
 
-    (risk,) = [r for r in changes.read_masked(plan.changes.get()).risks if r.kind is RiskKind.PATCHES_APPLIED]
+    (risk,) = [r for r in changes.read_masked(plan.changes.get()).risks if r.kind is PATCHES_APPLIED]
     assert risk.facts == {"fields": "spec.replicas", "owners": "helm, client-side apply"}
 
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.deletions import DELETED
+from applyviz.engine.risks.model import Risk, RiskLevel
 from applyviz.records.enums import PlanState, ReviewState, ReviewStatus, Role, RunState
 from applyviz.records.models import ObjectChange, Plan, Review
 from applyviz.workflow.approvals import acknowledgments, approving, plan_facts, viewed_objects
@@ -170,7 +171,7 @@ def test_earlier_plan_is_superseded(monkeypatch):
 def test_open_risk_of_an_approved_plan_waits_for_its_acknowledgment(alice, bob):
     """A list says what the page says: nothing can start before somebody acknowledged the risk."""
     make_policy(approvals=0)
-    risk = Risk(RiskKind.DELETED, RiskLevel.HIGH)
+    risk = Risk(DELETED, RiskLevel.HIGH)
     plan = rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.UPDATE, risks=(risk,))])
 
     assert (find(plan), find_facts(read_again(plan), bob).next) == ("needs-approval", AcknowledgeRisks(1))
@@ -190,7 +191,7 @@ def make(alice, **values):
     return rows.make_plan(alice, [replace(CHANGE, **{"operation": Operation.UPDATE, "conflicts": (), **values})])
 
 
-HIGH = (Risk(RiskKind.DELETED, RiskLevel.HIGH),)
+HIGH = (Risk(DELETED, RiskLevel.HIGH),)
 STEPS = [
     ({}, AwaitOthers(StepOwner.APPROVERS), ApprovePlan()),
     ({"operation": Operation.BLOCKED}, ResolveConflicts(1, 0), AwaitOthers(StepOwner.AUTHOR)),
@@ -213,7 +214,7 @@ def test_steps_through_an_approval(alice, bob):
     def step(person):
         return find_facts(show_plan(read_again(plan), person), person).next
 
-    acknowledgments.acknowledge_risks(plan, RiskKind.DELETED, by=alice)
+    acknowledgments.acknowledge_risks(plan, DELETED, by=alice)
     before = step(bob)
     viewed_objects.record_all_viewed(plan.changes.all(), plan, by=bob)
     approving.approve_plan(plan, by=bob, digest=plan.digest)

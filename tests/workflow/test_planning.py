@@ -6,7 +6,7 @@ import pytest
 import yaml
 from django.utils import timezone
 
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.restarts import PODS_RESTART
 from applyviz.records.enums import AuditAction, PlanState
 from applyviz.records.models import AuditEntry, ObjectChange, OutboxMessage, Plan
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
@@ -185,4 +185,4 @@ def test_disruption_budget_is_not_said_to_hold_up_a_rollout(team):
     plan = team.plan(newer)
 
     risks = [(h.kind, h.facts) for h in changes.read_masked(plan.changes.get()).risks]
-    assert [(kind, "keep-web" in str(facts)) for kind, facts in risks] == [(RiskKind.PODS_RESTART, False)]
+    assert [(kind, "keep-web" in str(facts)) for kind, facts in risks] == [(PODS_RESTART, False)]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.planning.whole import MANY_OBJECTS
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import AuditEntry, PolicyVersion
 from applyviz.workflow import policies
@@ -164,13 +164,13 @@ def test_built_in_policy_asks_for_one_approval():
 
 @pytest.mark.django_db
 def test_many_objects_are_a_high_risk():
-    make_policy(many_objects=2, for_risks=(RiskDemand(RiskKind.MANY_OBJECTS, 2),))
+    make_policy(many_objects=2, for_risks=(RiskDemand(MANY_OBJECTS, 2),))
     plan = make_plan_row(make_person("alice"), changes=3)
     policy = policies.find_policy(plan)
 
     high_risks = policies.count_high_risks(plan, policy)
 
-    assert high_risks == {RiskKind.MANY_OBJECTS: 3}
+    assert high_risks == {MANY_OBJECTS: 3}
     assert policies.list_demands(policy, high_risks) == (Demand(2, "", "many-objects"),)
 
 

@@ -5,7 +5,7 @@ import yaml
 
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.requests.options import ApplyMode, Prune, PruneMode
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.pruning import PRUNE_CHANGED
 from applyviz.records.enums import RunState
 from applyviz.records.models import ApplyRun, Undo
 from applyviz.workflow.plans import changes, planner, revert
@@ -30,7 +30,7 @@ def operations(plan):
     return list(plan.changes.order_by("position").values_list("operation", "name"))
 
 
-def risks_of(plan, kind=RiskKind.PRUNE_CHANGED):
+def risks_of(plan, kind=PRUNE_CHANGED):
     found = map(changes.read_masked, plan.changes.order_by("position"))
     return [dict(risk.facts) for change in found for risk in change.risks if risk.kind is kind]
 

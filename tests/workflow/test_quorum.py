@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from applyviz import clock
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.reach import RBAC_CHANGED
 from applyviz.records.enums import Role, RunState
 from applyviz.records.models import AccountLink, Approval, Resolution, TeamMember
 from applyviz.workflow import runs
@@ -116,7 +116,7 @@ def test_approvals_of_a_team_are_asked_for(bob):
 
 
 def test_high_risk_asks_for_more(bob):
-    make_policy(approvals=1, for_risks=(RiskDemand(RiskKind.RBAC_CHANGED, 2),))
+    make_policy(approvals=1, for_risks=(RiskDemand(RBAC_CHANGED, 2),))
     calm = make_plan_row(make_person("alice"), policy_version="strict@1")
     grave = make_plan_row(make_person("ann"), policy_version="strict@1", risk_levels=[["rbac", "high"]])
 

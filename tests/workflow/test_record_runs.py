@@ -5,7 +5,7 @@ import json
 import pytest
 
 from applyviz.engine.requests.options import ApplyMode, ClearPatch, SetAction
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.planning.ownership import OWNERSHIP_MOVED
 from applyviz.workflow.approvals import quorum
 from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.plans import planner, revert
@@ -75,7 +75,7 @@ def test_managed_fields_are_cleared_and_no_revert_restores_them(team, how):
 @pytest.mark.core(1)
 @pytest.mark.parametrize("options", [SET, CLEAR])
 def test_policy_asks_for_more_approvals_of_records(team, options):
-    make_policy(for_risks=(RiskDemand(RiskKind.OWNERSHIP_MOVED, 2),))
+    make_policy(for_risks=(RiskDemand(OWNERSHIP_MOVED, 2),))
     team.apply(config_map(a="1"))
 
     plan = team.plan(config_map(a="1"), **options)

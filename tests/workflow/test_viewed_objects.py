@@ -6,7 +6,8 @@ import pytest
 
 from applyviz.engine.objects.errors import PlanError
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.model import Risk, RiskLevel
+from applyviz.engine.risks.removals import REMOVAL_WILL_NOT_HAPPEN
 from applyviz.records.models import ViewedObject
 from applyviz.workflow.approvals import acknowledgments, approving, viewed_objects
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError
@@ -18,7 +19,7 @@ from tests.web.conftest import alice, bob  # noqa: F401 the cast
 
 def _plan(author):
     change = builders.build_change()
-    danger = Risk(RiskKind.REMOVAL_WILL_NOT_HAPPEN, RiskLevel.HIGH, builders.REPLICAS, {"owners": "x"})
+    danger = Risk(REMOVAL_WILL_NOT_HAPPEN, RiskLevel.HIGH, builders.REPLICAS, {"owners": "x"})
     update = replace(change, operation=Operation.UPDATE, conflicts=(), risks=(danger,))
     calm = replace(update, ref=update.ref._replace(name="calm"), risks=())
     return rows.make_plan(author, [update, calm])

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from applyviz.engine.objects.kinds import EVERY_KIND
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.deletions import DELETED
 from applyviz.workflow.foundation.grant_scopes import Scope
 from applyviz.workflow.policies.owners import OwnerOf, OwnerRule
 from applyviz.workflow.policies.rules import OnFailure, RiskDemand, Rules
@@ -18,7 +18,7 @@ from applyviz.workflow.policies.windows import Freeze, Window
 NOW = datetime(2026, 11, 24, 10, tzinfo=UTC)
 OPEN, LATE = Window((0,), "09:00", "10:00"), Window((1,), "22:00", "23:00")
 FREEZE, OVER = Freeze("2026-12-20T18:00", "2027-01-04T08:00"), Freeze("2025-12-20T18:00", "2026-01-04T08:00")
-DEMAND = RiskDemand(RiskKind.DELETED, 2)
+DEMAND = RiskDemand(DELETED, 2)
 OWNER = OwnerRule(OwnerOf.KIND, "core/Secret", "security", 2)
 # Of each pair the second requires less, and the first requires nothing less than the second.
 PAIRS = {

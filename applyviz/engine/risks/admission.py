@@ -14,7 +14,8 @@ from decimal import Decimal
 from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.objects.lookups import ABSENT, find_value
 from applyviz.engine.objects.values import JSONValue, is_same_json
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
+from applyviz.engine.risks.model import Risk, RiskKind, RiskSubject
+from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import field_path, find_field, position_of
 
 _QUANTITY = re.compile(r"([-+]?[0-9]+(?:\.[0-9]*)?|[-+]?\.[0-9]+)(m|u|n|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?\Z")
@@ -22,6 +23,15 @@ _FACTORS = {"n": "1e-9", "u": "1e-6", "m": "1e-3", "k": "1e3", "M": "1e6", "G": 
 _FACTORS |= {"P": "1e15", "E": "1e18"}
 _BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 _SKIPPED = frozenset(("metadata", "status", "stringData"))
+
+_ANSWERS = {
+    "": "The server set {field} to a different value than the manifest.",
+    "kept": "The server keeps {field} as it is: what the manifest sets there has no effect.",
+    "left-out": "The server leaves {field} out, although the manifest sets it.",
+}
+ADMISSION_CHANGED = RiskKind(
+    "admission-changed", "The server changed a value", lambda f: (_ANSWERS[f["how"]],), is_beside_field=True
+)
 
 
 def _quantity(value: JSONValue) -> Decimal | None:
@@ -72,6 +82,7 @@ def _name_answer(subject: RiskSubject, path: PlainPath) -> str:
     return "kept" if is_same_json(before, now) else ""
 
 
+@rule(300)
 def find(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the fields whose value the server changed, or kept as it was in spite of the manifest."""
     if subject.merged is None or subject.after is None or subject.merged is subject.after:
@@ -81,6 +92,4 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
     for path, asked in _changed(subject.merged, subject.after, ()):
         if _is_set(subject, path, asked):
             facts = {"field": ".".join(str(step) for step in path), "how": _name_answer(subject, path)}
-            yield Risk(
-                RiskKind.ADMISSION_CHANGED, RiskLevel.MEDIUM, field_path(path), facts, position_of(subject, path)
-            )
+            yield ADMISSION_CHANGED.at(field_path(path), facts, position_of(subject, path))

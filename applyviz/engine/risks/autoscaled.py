@@ -15,13 +15,39 @@ from collections.abc import Iterator
 from applyviz.engine.objects.paths import fields
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject, get_at
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
+from applyviz.engine.risks.advice import Advice
+from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskLevel, RiskSubject, Templates
 from applyviz.engine.risks.owners import is_sole_owner, list_entries, owns_at
+from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import position_of
 
 _SCALERS = ("HorizontalPodAutoscaler", "ScaledObject")
 _CONTROLLERS = ("kube-controller-manager", "keda", "keda-operator")
 _SPEC, _REPLICAS = ("spec", "replicas"), fields("spec", "replicas")
+
+_ADVICE_OF_STEP = {
+    "": Advice.REPLICAS_OMIT,
+    "new": Advice.REPLICAS_OMIT_NEW,
+    "hand over": Advice.REPLICAS_HAND_OVER,
+    "forget": Advice.REPLICAS_FORGET,
+}
+
+
+def _describe_scaled(f: Facts) -> Templates:
+    advice = _ADVICE_OF_STEP[f["step"]].value
+    if "reset" in f and not f["scaler"]:
+        first = "The manifest no longer sets replicas, and nothing else does: "
+        first += "the field is removed." if f["reset"] == "unset" else "it drops from {live} to {reset}."
+        return (first, Advice.REPLICAS_KEEP.value, advice)
+    if "reset" in f:
+        first = "{scaler} scales this object, and the manifest no longer sets replicas: "
+        first += "the field is removed." if f["reset"] == "unset" else "it drops from {live} to {reset}."
+        return (first, Advice.REPLICAS_KEEP.value, advice)
+    live = ("It is {live} now.",) if f.get("live") else ()
+    return ("{scaler} scales this object, but the manifest also sets replicas: {wanted}.", *live, advice)
+
+
+AUTOSCALED_FIELD = RiskKind("autoscaled-field", "Replicas managed elsewhere", _describe_scaled, policy_order=190)
 
 
 def _is_target(scaler: JSONObject, subject: RiskSubject) -> bool:
@@ -77,6 +103,7 @@ def _is_workload(subject: RiskSubject) -> bool:
     return subject.ref.gvk.group in ("", "apps") or get_at(subject.live, ("spec", "template", "spec")) is not None
 
 
+@rule(210)
 def find(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the risk of `spec.replicas` on a scaled object: set by the manifest, or dropped by its sole owner."""
     if subject.manifest is None:
@@ -95,5 +122,4 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
     else:
         facts |= {"wanted": str(wanted), "step": _find_step(subject)}
     level = RiskLevel.MEDIUM if wanted is not None else RiskLevel.HIGH
-    position = position_of(subject, _SPEC)
-    yield Risk(RiskKind.AUTOSCALED_FIELD, level, _REPLICAS, facts, position)
+    yield AUTOSCALED_FIELD.at(_REPLICAS, facts, position_of(subject, _SPEC), level=level)

@@ -10,13 +10,32 @@ import json
 from collections.abc import Iterator
 
 from applyviz.engine.objects.paths import field, fields
+from applyviz.engine.risks.advice import Advice
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
+from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import texts_of
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 ANNOTATION_LIMIT = 262_144
 
 
+NO_LAST_APPLIED = RiskKind(
+    "no-last-applied",
+    "No last-applied annotation: removals are ignored",
+    "The live object has no last-applied annotation, so fields that the manifest no longer sets are kept.",
+)
+ANNOTATION_TOO_LONG = RiskKind(
+    "annotation-too-long",
+    "Annotations too long",
+    lambda f: (
+        "The annotations take {size} bytes, but the server accepts at most {limit}. The longest is {annotation}.",
+        *((Advice.APPLY_SERVER_SIDE.value,) if f["mode"] == "client-side" else ()),
+    ),
+    level=RiskLevel.HIGH,
+)
+
+
+@rule(100)
 def find_missing(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the risk of a live object that client-side apply did not create: this apply cannot remove fields.
 
@@ -25,9 +44,10 @@ def find_missing(subject: RiskSubject) -> Iterator[Risk]:
     if subject.is_server_side or subject.live is None or subject.manifest is None or subject.last_applied is not None:
         return
     if not texts_of(subject.live, "annotations").get(LAST_APPLIED):
-        yield Risk(RiskKind.NO_LAST_APPLIED, RiskLevel.MEDIUM, fields("metadata", "annotations"))
+        yield NO_LAST_APPLIED.at(fields("metadata", "annotations"))
 
 
+@rule(110)
 def find_too_long(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the risk of annotations whose total size exceeds the limit of the server."""
     annotations = texts_of(subject.result, "annotations")
@@ -44,4 +64,4 @@ def find_too_long(subject: RiskSubject) -> Iterator[Risk]:
     is_kubectls = name == LAST_APPLIED and not subject.is_server_side
     facts = {"size": f"{size:,}", "limit": f"{ANNOTATION_LIMIT:,}", "annotation": name}
     facts["mode"] = "client-side" if is_kubectls else ""
-    yield Risk(RiskKind.ANNOTATION_TOO_LONG, RiskLevel.HIGH, path, facts)
+    yield ANNOTATION_TOO_LONG.at(path, facts)

@@ -12,10 +12,26 @@ from collections.abc import Iterator
 from applyviz.engine.objects.paths import fields
 from applyviz.engine.objects.values import get_at
 from applyviz.engine.risks.immutable import find_definition
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
+from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskLevel, RiskSubject, Templates
+from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import metadata_of, position_of
 
 WEBHOOK, UNKNOWN = "webhook", "unknown"
+
+
+def _describe_conversion(f: Facts) -> Templates:
+    if f["how"] == "webhook":
+        head = "A webhook converts {kind} between {versions}, and applyviz did not call it"
+    else:
+        head = "The conversion of {kind} between {versions} is unknown"
+    if f["elsewhere"]:
+        return (head + ": the estimate assumes that fields owned at {elsewhere} have the same names.",)
+    return (head + ": the estimate assumes that all versions have the same fields.",)
+
+
+CONVERSION_NOT_ASKED = RiskKind(
+    "conversion-not-asked", "Conversion not verified", _describe_conversion, level=RiskLevel.INFO
+)
 
 
 def _list_versions(subject: RiskSubject) -> tuple[str, tuple[str, ...]]:
@@ -37,6 +53,7 @@ def _list_owned_elsewhere(subject: RiskSubject) -> list[str]:
     return sorted(found - {subject.ref.gvk.api_version})
 
 
+@rule(320)
 def find(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the risk of a conversion that was not called; it is high if it matters and no dry run ran.
 
@@ -56,5 +73,4 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
         "elsewhere": ", ".join(elsewhere),
     }
     level = RiskLevel.MEDIUM if is_calculated else RiskLevel.INFO
-    position = position_of(subject, ("apiVersion",))
-    yield Risk(RiskKind.CONVERSION_NOT_ASKED, level, fields("apiVersion"), facts, position)
+    yield CONVERSION_NOT_ASKED.at(fields("apiVersion"), facts, position_of(subject, ("apiVersion",)), level=level)

@@ -12,8 +12,10 @@ from collections.abc import Iterator, Mapping
 from applyviz.engine.objects.lookups import ABSENT, FieldFinder
 from applyviz.engine.objects.paths import field, fields
 from applyviz.engine.objects.values import JSONValue, canonical_json, get_at
+from applyviz.engine.risks.advice import Advice
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.owners import is_ours, list_entries, owns_at
+from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import path_of, position_of
 
 # kind: (path of the union, its type that forbids the sibling, the sibling)
@@ -22,6 +24,30 @@ _UNIONS = {
     ("apps", "StatefulSet"): (("spec", "updateStrategy"), "OnDelete", "rollingUpdate"),
 }
 _EMPTY: tuple[JSONValue, ...] = (None, {}, [], "")
+
+_SIBLING = {
+    "null": Advice.SIBLING_NULL,
+    "remove": Advice.SIBLING_REMOVE,
+    "own": Advice.SIBLING_OWN,
+    "replace": Advice.SIBLING_REPLACE,
+}
+DEFAULTED_SIBLING = RiskKind(
+    "defaulted-sibling",
+    "A default blocks the change",
+    lambda f: (
+        "The server will reject type {type} together with {sibling}.",
+        _SIBLING[f["remedy"]].value,
+    ),
+    level=RiskLevel.HIGH,
+    is_beside_field=True,
+)
+NULL_DEFAULTS_AGAIN = RiskKind(
+    "null-defaults-again",
+    "Cleared field comes back",
+    "{field} is cleared with null, and the server sets its default again.",
+    level=RiskLevel.INFO,
+    is_beside_field=True,
+)
 
 
 def _find_remedy(subject: RiskSubject, where: tuple[str, ...], sibling: str) -> tuple[str, str]:
@@ -40,6 +66,7 @@ def _find_remedy(subject: RiskSubject, where: tuple[str, ...], sibling: str) -> 
     return ("remove" if is_removed_with_it else "own"), ""
 
 
+@rule(40)
 def find_sibling(subject: RiskSubject) -> Iterator[Risk]:
     """Yield a defaulted field that the server will refuse beside the new type of its union."""
     gvk = subject.ref.gvk
@@ -60,11 +87,10 @@ def find_sibling(subject: RiskSubject) -> Iterator[Risk]:
         "remedy": remedy,
         "owners": owners,
     }
-    path = (*fields(*where), field(sibling))
-    position = position_of(subject, where)
-    yield Risk(RiskKind.DEFAULTED_SIBLING, RiskLevel.HIGH, path, facts, position)
+    yield DEFAULTED_SIBLING.at((*fields(*where), field(sibling)), facts, position_of(subject, where))
 
 
+@rule(340)
 def find_null(subject: RiskSubject) -> Iterator[Risk]:
     """Yield a field that the manifest clears with null and the server fills again: it has a value afterwards.
 
@@ -80,5 +106,4 @@ def find_null(subject: RiskSubject) -> Iterator[Risk]:
             path = path_of(subject, (*where, name))
             found = result.find(path)
             if found is not ABSENT and found not in _EMPTY and not (not where and name in ("metadata", "status")):
-                position = position_of(subject, (*where, name))
-                yield Risk(RiskKind.NULL_DEFAULTS_AGAIN, RiskLevel.INFO, path, {"field": str(name)}, position)
+                yield NULL_DEFAULTS_AGAIN.at(path, {"field": str(name)}, position_of(subject, (*where, name)))

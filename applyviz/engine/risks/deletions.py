@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, get_at
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
+from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskLevel, RiskSubject, Templates
+from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import field_path, list_at, position_of
 
 _HOLD_DATA: Mapping[tuple[str, str], str] = {
@@ -23,6 +24,92 @@ _HOLD_DATA: Mapping[tuple[str, str], str] = {
 _FOREGROUND = "foregroundDeletion"
 _BUILT_IN = frozenset((_FOREGROUND, "orphan", "kubernetes", "customresourcecleanup.apiextensions.k8s.io"))
 _MOST_ENTRIES = 5
+
+
+def _describe_deleted(f: Facts) -> Templates:
+    if "applyset" in f:
+        return ("{kind} {name} is deleted: it is a member of ApplySet {applyset}, and the set no longer contains it.",)
+    if "selector" in f:
+        return ("{kind} {name} is deleted: it was applied, {selector} selects it, and the set no longer contains it.",)
+    return ("{kind} {name} is deleted.",)
+
+
+def _describe_replaced(f: Facts) -> Templates:
+    lost = (
+        "{kind} {name} is deleted and re-created: it gets a new uid, and anything that exists only in the live "
+        "object is lost."
+    )
+    return (lost, "The server refuses to change {fields}.") if f.get("fields") else (lost,)
+
+
+def _describe_dependents(f: Facts) -> Templates:
+    unread = ("Not checked, because they could not be listed: {unread}.",) if f.get("unread") else ()
+    if f.get("reach") == "namespace":
+        return ("Everything in Namespace {name} is deleted with it: currently {objects}.", *unread)
+    if f.get("reach") == "kind":
+        return ("Every {defined} in the cluster is deleted with its definition: currently {objects}.", *unread)
+    if f.get("reach"):
+        return ("Objects of any namespace that belong to {kind} {name} are deleted with it; they are not listed.",)
+    if f["propagation"] == "Orphan":
+        by_count = {"0": (), "1": ("{objects} belongs to {kind} {name} and stays, without an owner.",)}
+        return (*by_count.get(f["count"], ("{objects} belong to {kind} {name} and stay, without an owner.",)), *unread)
+    by_count = {"0": (), "1": ("{objects} belongs to {kind} {name} and is deleted with it.",)}
+    return (*by_count.get(f["count"], ("{objects} belong to {kind} {name} and are deleted with it.",)), *unread)
+
+
+def _describe_finalizers(f: Facts) -> Templates:
+    stays = "{kind} {name} stays until {finalizers} {verb} removed; the run waits up to {seconds} seconds."
+    if not f.get("controllers"):
+        return (stays,)
+    return (stays, "A controller has to remove {controllers}: if none is running, the deletion never ends.")
+
+
+def _describe_used(f: Facts) -> Templates:
+    if "volume" not in f:
+        meanwhile = "cannot reach them" + (" until it is created again." if f.get("stays") else " by it any more.")
+        return ("{kind} {name} has ready endpoints ({count}): clients " + meanwhile,)
+    after = {
+        "Delete": ", whose reclaim policy is Delete: the volume and its data go with it.",
+        "Retain": ", whose reclaim policy is Retain: the data stays, but a new claim does not bind to this volume.",
+    }
+    return ("{kind} {name} is bound to volume {volume}" + after.get(f["policy"], "."),)
+
+
+DELETED = RiskKind("prune", "Object deleted", _describe_deleted, level=RiskLevel.HIGH, policy_order=10)
+REPLACED = RiskKind(
+    "replace", "Replaced (delete and re-create)", _describe_replaced, level=RiskLevel.HIGH, policy_order=20
+)
+DEPENDENTS = RiskKind("dependents", "Other objects belong to it", _describe_dependents)
+DATA_LOST = RiskKind(
+    "data-lost", "Data is lost", "Deleting {kind} {name} also deletes {what}.", level=RiskLevel.HIGH, policy_order=30
+)
+ADDRESS_LOST = RiskKind(
+    "address-lost",
+    "Address is lost",
+    lambda f: (
+        "{kind} {name} gives up {addresses}: clients that keep using it fail."
+        if f["stays"] == ""
+        else "{kind} {name} gives up {addresses} and gets another one: clients that keep using the old one fail.",
+    ),
+    level=RiskLevel.HIGH,
+)
+FINALIZERS = RiskKind("finalizers", "Finalizers delay the deletion", _describe_finalizers)
+TERMINATING = RiskKind(
+    "terminating",
+    "Already being deleted",
+    "{kind} {name} has been terminating since {since}: the run only waits until it is gone.",
+)
+UNFILED_DATA = RiskKind(
+    "unfiled-data",
+    "Data not in any manifest",
+    lambda f: (
+        "The live entry {entries} is not in the manifest: applying it again does not restore it."
+        if f["count"] == "1"
+        else "{count} live entries are not in the manifest: {entries}. Applying it again does not restore them.",
+    ),
+    level=RiskLevel.HIGH,
+)
+IN_USE = RiskKind("in-use", "In use", _describe_used, level=RiskLevel.HIGH, policy_order=170)
 
 
 def _find_data(ref: ObjectRef, live: JSONObject) -> str:
@@ -58,7 +145,7 @@ def find_terminating(named: Mapping[str, str], live: JSONObject) -> Iterator[Ris
     """Yield a risk for an object that is being deleted already."""
     since = get_at(live, ("metadata", "deletionTimestamp"))
     if since:
-        yield Risk(RiskKind.TERMINATING, RiskLevel.MEDIUM, facts={**named, "since": str(since)})
+        yield TERMINATING.at(facts={**named, "since": str(since)})
 
 
 def find_unfiled(named: Mapping[str, str], live: JSONObject, manifest: JSONObject) -> Iterator[Risk]:
@@ -71,9 +158,10 @@ def find_unfiled(named: Mapping[str, str], live: JSONObject, manifest: JSONObjec
     if missing:
         more = len(missing) - _MOST_ENTRIES
         text = ", ".join(missing[:_MOST_ENTRIES]) + (f" and {more} more" if more > 0 else "")
-        yield Risk(RiskKind.UNFILED_DATA, RiskLevel.HIGH, facts={**named, "entries": text, "count": str(len(missing))})
+        yield UNFILED_DATA.at(facts={**named, "entries": text, "count": str(len(missing))})
 
 
+@rule(200)
 def find_released(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the loss of the load balancer of a Service whose type changes: the cloud takes it and its address back."""
     ref, live, after = subject.ref, subject.live, subject.after
@@ -83,7 +171,7 @@ def find_released(subject: RiskSubject) -> Iterator[Risk]:
     if was == "LoadBalancer" and now != was:
         named = {"kind": ref.gvk.kind, "name": ref.name, "addresses": "its load balancer and its address", "stays": ""}
         where = ("spec", "type")
-        yield Risk(RiskKind.ADDRESS_LOST, RiskLevel.HIGH, field_path(where), named, position_of(subject, where))
+        yield ADDRESS_LOST.at(field_path(where), named, position_of(subject, where))
 
 
 def find_losses(
@@ -97,12 +185,12 @@ def find_losses(
     named = {"kind": ref.gvk.kind, "name": ref.name}
     data = _find_data(ref, live)
     if data:
-        yield Risk(RiskKind.DATA_LOST, RiskLevel.HIGH, facts={**named, "what": data})
+        yield DATA_LOST.at(facts={**named, "what": data})
     addresses = list(_list_addresses(live, manifest or {}))
     if addresses:
         level = RiskLevel.HIGH if addresses[-1].startswith("external") else RiskLevel.MEDIUM
         facts = {**named, "addresses": ", ".join(addresses), "stays": "" if manifest is None else "yes"}
-        yield Risk(RiskKind.ADDRESS_LOST, level, facts=facts)
+        yield ADDRESS_LOST.at(facts=facts, level=level)
     finalizers = [str(name) for name in list_at(live, "metadata", "finalizers")]
     if is_foreground and _FOREGROUND not in finalizers:
         finalizers.append(_FOREGROUND)
@@ -111,4 +199,4 @@ def find_losses(
         facts = {"finalizers": ", ".join(finalizers), "verb": verb, "seconds": str(seconds)}
         foreign = [name for name in finalizers if not _is_built_in(name)]
         facts |= {"controllers": ", ".join(foreign)} if foreign else {}
-        yield Risk(RiskKind.FINALIZERS, RiskLevel.MEDIUM, facts={**named, **facts})
+        yield FINALIZERS.at(facts={**named, **facts})

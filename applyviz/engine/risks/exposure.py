@@ -10,11 +10,17 @@ from collections.abc import Iterator
 
 from applyviz.engine.objects.paths import fields
 from applyviz.engine.objects.values import JSONObject, get_at
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
+from applyviz.engine.risks.model import Risk, RiskKind, RiskSubject
 from applyviz.engine.risks.naming import join_names
+from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import list_at, position_of
 
 _OPEN = ("LoadBalancer", "NodePort")
+
+
+EXPOSED = RiskKind(
+    "exposed", "Reachable from outside", "Clients outside the cluster can reach Service {name}: {how}, {ports}."
+)
 
 
 def _find_openings(service: JSONObject | None) -> set[str]:
@@ -41,6 +47,7 @@ def _name_ports(service: JSONObject | None) -> str:
     return f"{'port' if len(ports) == 1 else 'ports'} {join_names(ports)}" if ports else "without a port"
 
 
+@rule(170)
 def find(subject: RiskSubject) -> Iterator[Risk]:
     """Yield each way by which a Service becomes reachable from outside."""
     if subject.ref.key[:2] != ("", "Service") or subject.manifest is None:
@@ -48,5 +55,4 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
     before = _find_openings(subject.live)
     for opening, name in _list_new(subject.result or subject.manifest, before):
         facts = {"name": subject.ref.name, "how": opening, "ports": _name_ports(subject.result or subject.manifest)}
-        position = position_of(subject, ("spec", name))
-        yield Risk(RiskKind.EXPOSED, RiskLevel.MEDIUM, fields("spec", name), facts, position)
+        yield EXPOSED.at(fields("spec", name), facts, position_of(subject, ("spec", name)))

@@ -15,8 +15,10 @@ from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.objects.accessors import as_mapping
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
+from applyviz.engine.risks.advice import Advice
 from applyviz.engine.risks.kept_values import FIXED, FIXED_BUT, FIXED_ONCE_SET, Kind, Place
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
+from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskLevel, RiskSubject, Templates
+from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import field_path, list_at, position_of
 
 # The fields of a pod template that a suspended Job may change before its first start: scheduling and resources.
@@ -29,6 +31,16 @@ _LOSES = {
     "PersistentVolumeClaim": "the data of its volume",
     "CustomResourceDefinition": "every object of its kind",
 }
+
+
+def _describe_immutable(f: Facts) -> Templates:
+    fixed, back = "{field} of a {kind} cannot be changed.", Advice.PUT_BACK.value
+    if f.get("loses"):
+        return (fixed, back, "Deleting the {kind} loses {loses}.")
+    return (fixed, back, Advice.RECREATE.value)
+
+
+IMMUTABLE_FIELD = RiskKind("immutable-field", "Immutable field changes", _describe_immutable, level=RiskLevel.HIGH)
 
 
 def _compare(live: JSONObject, result: JSONObject, where: Place) -> bool:
@@ -164,8 +176,8 @@ def _fixed_by_rules(schema: JSONValue, path: tuple[str, ...] = ()) -> Iterator[P
     if not isinstance(schema, Mapping):
         return
     rules = schema.get("x-kubernetes-validations")
-    for rule in rules if isinstance(rules, list) else ():
-        text = "".join(str(rule.get("rule", "")).split()) if isinstance(rule, Mapping) else ""
+    for one in rules if isinstance(rules, list) else ():
+        text = "".join(str(one.get("rule", "")).split()) if isinstance(one, Mapping) else ""
         if text in ("self==oldSelf", "oldSelf==self"):
             yield path
     properties = schema.get("properties")
@@ -237,6 +249,7 @@ def _find_unanswered(subject: RiskSubject, live: JSONObject, merged: JSONObject)
     return [*changed, *(where for where in dropped if any(_is_named(where, r) for r in named))]
 
 
+@rule(10)
 def find(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the immutable fields whose value would change."""
     live, result = subject.live, subject.result
@@ -251,5 +264,4 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
         facts = {"field": ".".join(str(step) for step in where), "kind": kind}
         if kind in _LOSES:
             facts["loses"] = _LOSES[kind]
-        position = position_of(subject, where)
-        yield Risk(RiskKind.IMMUTABLE_FIELD, RiskLevel.HIGH, field_path(where), facts, position)
+        yield IMMUTABLE_FIELD.at(field_path(where), facts, position_of(subject, where))

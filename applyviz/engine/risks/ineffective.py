@@ -17,8 +17,9 @@ from collections.abc import Iterator, Mapping
 from applyviz.engine.objects.lookups import ABSENT, FieldFinder
 from applyviz.engine.objects.paths import FieldPath, field, fields
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
+from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskLevel, RiskSubject, Templates
 from applyviz.engine.risks.owners import fields_of, is_ours, list_entries
+from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import is_within, list_at, map_at, position_of
 
 _POD_SPECS = (("spec", "template", "spec"), ("spec", "jobTemplate", "spec", "template", "spec"), ("spec",))
@@ -29,6 +30,40 @@ _KUBECTL = ("kubectl", "kubectl-client-side-apply")
 _NAME, _ALIAS = "serviceAccountName", "serviceAccount"
 _TEXTS = {"ConfigMap": ("data", "binaryData"), "Secret": ("data", "stringData")}
 _ENCODED = (("Secret", "data"), ("ConfigMap", "binaryData"))
+
+
+def _describe_kept(f: Facts) -> Templates:
+    if f["how"] == "alias":
+        return ("You no longer set this field, but it stays: its deprecated alias serviceAccount keeps the value.",)
+    if f["how"] == "version":
+        return ("You no longer set {entry}, but it stays: autoscaling/v1 cannot set it and keeps it in an annotation.",)
+    return ("You no longer set {entry}, but it stays in data: an apply only adds what stringData has.",)
+
+
+REMOVAL_WITHOUT_EFFECT = RiskKind("removal-without-effect", "Removal without effect", _describe_kept)
+STATUS_IGNORED = RiskKind(
+    "status-ignored",
+    "Status is ignored",
+    "The manifest sets status, which this apply ignores: only the status subresource writes it.",
+    level=RiskLevel.INFO,
+)
+OPEN_POLICY = RiskKind(
+    "open-policy",
+    "Allows all traffic",
+    "An empty rule in {direction} allows all traffic, whatever the other rules say.",
+)
+INJECTED_VALUE = RiskKind(
+    "injected-value",
+    "Injected certificate replaced",
+    "The manifest replaces the caBundle that {owners} wrote: calls fail where the certificate does not match it.",
+    level=RiskLevel.HIGH,
+)
+INVALID_ENTRY = RiskKind(
+    "invalid-entry",
+    "Unreadable entry",
+    "The entry {entry} of {part} is not {what}, so the server refuses the object.",
+    level=RiskLevel.HIGH,
+)
 
 
 def _was_applied(subject: RiskSubject, path: tuple[str, ...]) -> bool:
@@ -48,6 +83,7 @@ def _list_applied(subject: RiskSubject, part: str) -> list[str]:
     return [name[2:] for name in dict.fromkeys(found) if name.startswith("f:")]
 
 
+@rule(130)
 def find_kept(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the removals without an effect: entries of `stringData`, and a service account with its alias."""
     manifest, result = subject.manifest, subject.result
@@ -58,14 +94,14 @@ def find_kept(subject: RiskSubject) -> Iterator[Risk]:
         for name in _list_applied(subject, "stringData"):
             if name not in kept:
                 facts = {"how": "string-data", "entry": name}
-                yield Risk(RiskKind.REMOVAL_WITHOUT_EFFECT, RiskLevel.HIGH, fields("stringData", name), facts)
+                yield REMOVAL_WITHOUT_EFFECT.at(fields("stringData", name), facts, level=RiskLevel.HIGH)
     for above in _POD_SPECS:
         named, alias = (*above, _NAME), (*above, _ALIAS)
         is_set = any(one in map_at(manifest, *above) for one in (_NAME, _ALIAS))
         if is_set or not get_at(result, named) or not get_at(result, alias) or not _was_applied(subject, named):
             continue
         if not _was_applied(subject, alias):
-            yield Risk(RiskKind.REMOVAL_WITHOUT_EFFECT, RiskLevel.MEDIUM, fields(*named), {"how": "alias"})
+            yield REMOVAL_WITHOUT_EFFECT.at(fields(*named), {"how": "alias"})
 
 
 def _set_at_another_version(subject: RiskSubject, part: str) -> bool:
@@ -77,6 +113,7 @@ def _set_at_another_version(subject: RiskSubject, part: str) -> bool:
     return any(get_at(fields_of(entry), fields("spec", part), ABSENT) is not ABSENT for entry in entries)
 
 
+@rule(140)
 def find_carried(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the parts of an autoscaler that a manifest at autoscaling/v1 dropped and that stay in an annotation."""
     manifest = subject.manifest or {}
@@ -86,8 +123,7 @@ def find_carried(subject: RiskSubject) -> Iterator[Risk]:
         path = ("metadata", "annotations", name)
         is_kept = get_at(subject.result, path) is not None and get_at(manifest, path) is None
         if is_kept and manifest.get("apiVersion") == "autoscaling/v1" and _set_at_another_version(subject, part):
-            facts = {"how": "version", "entry": f"spec.{part}"}
-            yield Risk(RiskKind.REMOVAL_WITHOUT_EFFECT, RiskLevel.MEDIUM, fields(*path), facts)
+            yield REMOVAL_WITHOUT_EFFECT.at(fields(*path), {"how": "version", "entry": f"spec.{part}"})
 
 
 def _has_value(value: JSONValue) -> bool:
@@ -96,6 +132,7 @@ def _has_value(value: JSONValue) -> bool:
     return any(map(_has_value, value)) if isinstance(value, list) else value is not None
 
 
+@rule(150)
 def find_status(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the status of a manifest that the server does not write."""
     manifest, result, kind = subject.manifest, subject.result, subject.kind
@@ -103,10 +140,10 @@ def find_status(subject: RiskSubject) -> Iterator[Risk]:
         return
     status = manifest.get("status")
     if _has_value(status) and not is_within(status, result.get("status")):
-        position = position_of(subject, ("status",))
-        yield Risk(RiskKind.STATUS_IGNORED, RiskLevel.INFO, fields("status"), position=position)
+        yield STATUS_IGNORED.at(fields("status"), position=position_of(subject, ("status",)))
 
 
+@rule(160)
 def find_open_policy(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the empty rules of a NetworkPolicy that its live version does not have."""
     if subject.ref.key[:2] != ("networking.k8s.io", "NetworkPolicy") or subject.manifest is None:
@@ -114,9 +151,7 @@ def find_open_policy(subject: RiskSubject) -> Iterator[Risk]:
     for name in ("ingress", "egress"):
         rules, before = (list_at(obj, "spec", name) for obj in (subject.result, subject.live))
         if {} in rules and {} not in before:
-            position = position_of(subject, ("spec", name))
-            facts = {"direction": name}
-            yield Risk(RiskKind.OPEN_POLICY, RiskLevel.MEDIUM, fields("spec", name), facts, position)
+            yield OPEN_POLICY.at(fields("spec", name), {"direction": name}, position_of(subject, ("spec", name)))
 
 
 def _list_bundles(trie: JSONObject, path: FieldPath = ()) -> Iterator[FieldPath]:
@@ -127,6 +162,7 @@ def _list_bundles(trie: JSONObject, path: FieldPath = ()) -> Iterator[FieldPath]
             yield from _list_bundles(below, (*path, element))
 
 
+@rule(180)
 def find_injected(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the certificates of another manager that a client-side apply replaces; server-side, they conflict."""
     if subject.is_server_side or subject.manifest is None or subject.live is None or subject.result is None:
@@ -138,7 +174,7 @@ def find_injected(subject: RiskSubject) -> Iterator[Risk]:
             found.setdefault(path, []).append(str(entry.get("manager")))
     for path, owners in found.items():
         if wanted.find(path) is not ABSENT and not is_same_json(live.find(path), after.find(path)):
-            yield Risk(RiskKind.INJECTED_VALUE, RiskLevel.HIGH, path, {"owners": ", ".join(dict.fromkeys(owners))})
+            yield INJECTED_VALUE.at(path, {"owners": ", ".join(dict.fromkeys(owners))})
 
 
 def _is_base64(text: str) -> bool:
@@ -149,6 +185,7 @@ def _is_base64(text: str) -> bool:
     return True
 
 
+@rule(190)
 def find_invalid_entries(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the entries of a ConfigMap or Secret that the server cannot read; their values are not named.
 
@@ -162,6 +199,5 @@ def find_invalid_entries(subject: RiskSubject) -> Iterator[Risk]:
             if (kind, part) in _ENCODED and isinstance(value, str) and not _is_base64(value):
                 what = "base64"
             if what:
-                facts = {"entry": name, "part": part, "what": what}
                 position = position_of(subject, (part, name))
-                yield Risk(RiskKind.INVALID_ENTRY, RiskLevel.HIGH, fields(part, name), facts, position)
+                yield INVALID_ENTRY.at(fields(part, name), {"entry": name, "part": part, "what": what}, position)

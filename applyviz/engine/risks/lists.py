@@ -16,12 +16,41 @@ from applyviz.engine.objects.paths import FieldPath, element_value, render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at, is_same_json
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.owners import list_entries, owns_at
+from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import is_within, path_of, position_of, root_of
 from applyviz.engine.schema.model import ListType, Node
 from applyviz.engine.schema.walk import find_merge_key, list_leaves
 
 # kubectl's names for the record of earlier applies, and for unknown writers.
 _OWN_NAMES = frozenset(("kubectl-client-side-apply", "kubectl-last-applied", "before-first-apply"))
+
+
+DUPLICATE_MERGE_KEY = RiskKind(
+    "duplicate-merge-key",
+    "Duplicate merge key",
+    "{list} has two entries with the same key ({keys}); the merge treats them as one.",
+)
+SHARED_MERGE_KEY = RiskKind(
+    "shared-merge-key",
+    "Entry of the manifest removed",
+    "{entry} is removed although the manifest contains it: the patch removes every entry with {key} {value}.",
+    level=RiskLevel.HIGH,
+)
+ORDER_CHURN = RiskKind(
+    "order-churn",
+    "Only the order changes",
+    "The {count} entries of {list} only change their order.",
+    level=RiskLevel.INFO,
+)
+ATOMIC_LIST_REPLACED = RiskKind(
+    "atomic-list-replaced",
+    "List replaced entirely",
+    lambda f: (
+        "{list} is replaced entirely: {lost} live entry that {owners} wrote is lost."
+        if f["lost"] == "1"
+        else "{list} is replaced entirely: {lost} live entries that {owners} wrote are lost.",
+    ),
+)
 
 
 def _keys_of(node: Node, *, is_server_side: bool) -> tuple[str, ...]:
@@ -50,6 +79,7 @@ def _is_each_named_once(value: list[JSONValue], key: str) -> bool:
     return len(names) == len(value)
 
 
+@rule(50)
 def find_duplicates(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the merged lists with two entries of the same keys, and sets with a duplicate value."""
     root = root_of(subject)
@@ -76,10 +106,10 @@ def _duplicates_at(subject: RiskSubject, plain: PlainPath, value: list[Any], nod
         shown = ", ".join(f"{k}={item.get(k)}" for k in keys) if keys else str(item)
         facts = {"keys": shown, "list": str(plain[-1]), "count": str(len(value))}
         level = RiskLevel.HIGH if subject.is_server_side else RiskLevel.MEDIUM
-        position = position_of(subject, (*plain, index))
-        yield Risk(RiskKind.DUPLICATE_MERGE_KEY, level, path_of(subject, plain), facts, position)
+        yield DUPLICATE_MERGE_KEY.at(path_of(subject, plain), facts, position_of(subject, (*plain, index)), level=level)
 
 
+@rule(60)
 def find_shared_keys(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the entries that the manifest contains and a client-side apply removes with another of their merge key.
 
@@ -98,7 +128,7 @@ def find_shared_keys(subject: RiskSubject) -> Iterator[Risk]:
         if not key or (*entry, "f:$patch") in wanted:
             continue
         facts = {"entry": render_path(entry).lstrip("."), "key": key, "value": str(element_value(entry[-1]).get(key))}
-        yield Risk(RiskKind.SHARED_MERGE_KEY, RiskLevel.HIGH, entry, facts)
+        yield SHARED_MERGE_KEY.at(entry, facts)
 
 
 def _list_entry_paths(leaves: Iterable[FieldPath]) -> dict[FieldPath, None]:
@@ -151,6 +181,7 @@ def _sort_texts(entries: Iterable[JSONValue]) -> list[str]:
     return sorted(map(canonical_json, entries))
 
 
+@rule(350)
 def find_order(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the lists with the same entries in another order: a difference without an effect."""
     for plain, _, live, result in _pairs(subject):
@@ -159,9 +190,8 @@ def find_order(subject: RiskSubject) -> Iterator[Risk]:
         moved = [(a, b) for a, b in zip(live, result, strict=True) if not is_same_json(a, b)]
         # A single entry cannot be reordered, and printing it is most of the cost.
         if len(moved) > 1 and _sort_texts(a for a, _ in moved) == _sort_texts(b for _, b in moved):
-            facts = {"list": str(plain[-1]), "count": str(len(live))}
             position = position_of(subject, plain)
-            yield Risk(RiskKind.ORDER_CHURN, RiskLevel.INFO, path_of(subject, plain), facts, position)
+            yield ORDER_CHURN.at(path_of(subject, plain), {"list": str(plain[-1]), "count": str(len(live))}, position)
 
 
 def _find_applied(subject: RiskSubject) -> JSONObject | None:
@@ -187,6 +217,7 @@ def _list_writers(subject: RiskSubject, pair: _Pair) -> list[str]:
     return sorted({str(e.get("manager")) for e in entries} - own)
 
 
+@rule(220)
 def find_replaced(subject: RiskSubject) -> Iterator[Risk]:
     """Yield lists that are replaced as a whole although another field manager wrote entries of the live list.
 
@@ -202,4 +233,4 @@ def find_replaced(subject: RiskSubject) -> Iterator[Risk]:
             continue
         facts = {"list": str(pair.plain[-1]), "lost": str(len(lost)), "owners": ", ".join(writers)}
         path, position = path_of(subject, pair.plain), position_of(subject, pair.plain)
-        yield Risk(RiskKind.ATOMIC_LIST_REPLACED, RiskLevel.MEDIUM, path, facts, position)
+        yield ATOMIC_LIST_REPLACED.at(path, facts, position)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from typing import TypeAlias
 
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.errors import SourcePosition
@@ -26,80 +27,62 @@ class RiskLevel(StrEnum):
     HIGH = "high"
 
 
-class RiskKind(StrEnum):
-    """The closed list of risks, for pages, acknowledgment, policies and counts; `risks/sentences.py` has their text.
+Facts: TypeAlias = Mapping[str, str]
+Templates: TypeAlias = tuple[str, ...]
+KINDS: dict[str, RiskKind] = {}
+"""Every declared kind by its slug; the package imports its modules, so that none is missing."""
 
-    - `MANY_OBJECTS` is a risk of a whole plan: the policy says from which number on.
+
+@dataclass(frozen=True, eq=False)  # one object per slug
+class RiskKind:
+    """A kind of risk: its slug, and everything that pages, policies and rows know about it.
+
+    - `title`: for lists and badges; `loud_title`: instead of it at the high level, if there is another one.
+    - `sentence`: a template, or a function from the facts to templates; pages translate each before they fill it in.
+    - `level`: the usual one.
+    - `policy_order`: its position in the form of a policy, which may ask for more approvals because of it; 0: nowhere.
+    - `is_of_plan`: a risk of a whole plan; `is_beside_field`: the row of its field shows its sentence.
+    - Two kinds with one slug raise `ValueError`.
     """
 
-    NO_LAST_APPLIED = "no-last-applied"
-    REMOVAL_WILL_NOT_HAPPEN = "removal-will-not-happen"
-    REMOVAL_WITHOUT_EFFECT = "removal-without-effect"
-    STATUS_IGNORED = "status-ignored"
-    OPEN_POLICY = "open-policy"
-    EXPOSED = "exposed"
-    INJECTED_VALUE = "injected-value"
-    INVALID_ENTRY = "invalid-entry"
-    DEFAULTED_SIBLING = "defaulted-sibling"
-    NULL_DEFAULTS_AGAIN = "null-defaults-again"
-    IMMUTABLE_FIELD = "immutable-field"
-    AUTOSCALED_FIELD = "autoscaled-field"
-    DUPLICATE_MERGE_KEY = "duplicate-merge-key"
-    SHARED_MERGE_KEY = "shared-merge-key"
-    ORDER_CHURN = "order-churn"
-    REPEATING_PATCH = "repeating-patch"
-    ATOMIC_LIST_REPLACED = "atomic-list-replaced"
-    TOPOLOGY_CHANGED = "topology-changed"
-    RETYPED_VALUE = "retyped-value"
-    DUPLICATE_KEY = "duplicate-key"
-    UNKNOWN_FIELD = "unknown-field"
-    DEPRECATED_VERSION = "deprecated-version"
-    CREATED_IN_SAME_SET = "created-in-same-set"
-    ANNOTATION_TOO_LONG = "annotation-too-long"
-    BELONGS_TO_OTHER = "belongs-to-other"
-    PRUNE_SHARE = "prune-share"
-    PRUNE_CHANGED = "prune-changed"
-    RBAC_CHANGED = "rbac"
-    CRD_CHANGED = "crd"
-    API_SERVICE_CHANGED = "api-service"
-    ADMISSION_RULES_CHANGED = "webhook"
-    NAMESPACE_CHANGED = "namespace"
-    CLUSTER_SCOPED = "cluster-scoped"
-    SYSTEM_NAMESPACE = "kube-system"
-    DELETED = "prune"
-    REPLACED = "replace"
-    FORCED = "force"
-    OWNERSHIP_MOVED = "ownership-moved"
-    MANY_OBJECTS = "many-objects"
-    SECRET_CONTENT = "secret-content"
-    INVISIBLE_CHARACTERS = "invisible-characters"
-    ADMISSION_CHANGED = "admission-changed"
-    WEBHOOK_WITHOUT_DRY_RUN = "webhook-without-dry-run"
-    PODS_RESTART = "pods-restart"
-    TEMPLATE_WAITS = "template-waits"
-    CONVERSION_NOT_ASKED = "conversion-not-asked"
-    DANGLING_REFERENCE = "dangling-reference"
-    MISSING_KEY = "missing-key"
-    MISSING_PORT = "missing-port"
-    MATCHES_NOTHING = "matches-nothing"
-    STALE_PODS = "stale-pods"
-    NO_EVICTION = "no-eviction"
-    UNREAD_KEY = "unread-key"
-    DEPENDENTS = "dependents"
-    DATA_LOST = "data-lost"
-    ADDRESS_LOST = "address-lost"
-    FINALIZERS = "finalizers"
-    TERMINATING = "terminating"
-    UNFILED_DATA = "unfiled-data"
-    IN_USE = "in-use"
-    REFERS_TO_LEFT_OUT = "left-out-reference"
-    QUOTA_EXCEEDED = "quota"
-    HELM_HOOK = "helm-hook"
-    PATCHES_APPLIED = "patches-applied"
-    UNKNOWN_EDITORS = "unknown-editors"
-    ADDON_SKIPPED = "addon-skipped"
-    CRITICAL_KIND = "critical-kind"
-    NEEDS_ROLLING_UPDATE = "needs-rolling-update"
+    slug: str
+    title: str
+    sentence: str | Callable[[Facts], Templates]
+    level: RiskLevel = RiskLevel.MEDIUM
+    loud_title: str = ""
+    policy_order: int = 0
+    is_of_plan: bool = False
+    is_beside_field: bool = False
+
+    def __post_init__(self) -> None:
+        if KINDS.setdefault(self.slug, self) is not self:
+            raise ValueError(f"two risks have the slug {self.slug}")
+
+    def __reduce__(self) -> tuple[Callable[[str], RiskKind], tuple[str]]:
+        """Return how another process finds the same kind."""
+        return find_kind, (self.slug,)
+
+    def __str__(self) -> str:
+        return self.slug
+
+    def at(
+        self,
+        path: FieldPath = (),
+        facts: Facts | None = None,
+        position: SourcePosition | None = None,
+        *,
+        level: RiskLevel | None = None,
+    ) -> Risk:
+        """Return a risk of this kind, at its usual level unless another one is given."""
+        return Risk(self, level or self.level, path, facts or {}, position or SourcePosition())
+
+
+def find_kind(slug: str) -> RiskKind:
+    """Return the declared kind with a slug.
+
+    - Raises `KeyError` if there is none.
+    """
+    return KINDS[slug]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +92,7 @@ class Risk:
     kind: RiskKind
     level: RiskLevel
     path: FieldPath = ()
-    facts: Mapping[str, str] = field(default_factory=dict)
+    facts: Facts = field(default_factory=dict)
     position: SourcePosition = field(default_factory=SourcePosition)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from applyviz.engine.objects.kinds import find_stored
 from applyviz.engine.objects.refs import ObjectRef
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskLevel, Templates
 
 WEBHOOKS = frozenset(("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"))
 CRITICAL_KINDS = WEBHOOKS | frozenset(
@@ -21,17 +21,57 @@ SMALL_SET = 3
 LARGE_NUMBER = 20
 
 
+def _describe_pruned(f: Facts) -> Templates:
+    if f.get("kind") in WEBHOOKS:
+        return ("Prune would delete {what}: the API server then accepts requests that it refused or changed.",)
+    if "what" in f:
+        return ("Prune would delete {what} and everything in it or dependent on it.",)
+    return ("Prune would delete {pruned} of the {members} live objects of this set.",)
+
+
+def _describe_changed_choice(f: Facts) -> Templates:
+    if "folder" in f:
+        return (
+            "In run {run}, all files of this set were in folder {folder}: objects from other folders count as removed.",
+        )
+    return ("{choice} was {before} in run {run} and is now {now}, so different objects are pruned.",)
+
+
+PRUNE_SHARE = RiskKind(
+    "prune-share", "Prunes much of the set", _describe_pruned, level=RiskLevel.HIGH, policy_order=140
+)
+PRUNE_CHANGED = RiskKind(
+    "prune-changed",
+    "Prune options differ from the last run",
+    _describe_changed_choice,
+    level=RiskLevel.HIGH,
+    policy_order=150,
+)
+CRITICAL_KIND = RiskKind(
+    "critical-kind",
+    "Critical kind deleted",
+    lambda f: (
+        "{kind} {name} is deleted"
+        + (" and re-created" if f["operation"] == "replace" else "")
+        + ", and policy {policy} counts "
+        + ("it, or what goes with it, as critical." if f["reach"] else "its kind as critical."),
+    ),
+    level=RiskLevel.HIGH,
+    policy_order=210,
+)
+
+
 def find_prune_risks(pruned: Sequence[ObjectRef], members: int) -> tuple[Risk, ...]:
     """Return the risks of deleting `pruned` from a set that now has `members` live objects."""
     found = [
-        Risk(RiskKind.PRUNE_SHARE, RiskLevel.HIGH, (), {"what": str(ref), "kind": ref.gvk.kind})
+        PRUNE_SHARE.at((), {"what": str(ref), "kind": ref.gvk.kind})
         for ref in pruned
         if find_stored(*ref.key[:2])[1] in CRITICAL_KINDS
     ]
     is_large = bool(members) and len(pruned) >= SMALL_SET and len(pruned) / members >= LARGE_SHARE
     if is_large or len(pruned) >= LARGE_NUMBER:
         facts = {"pruned": str(len(pruned)), "members": str(members)}
-        found.append(Risk(RiskKind.PRUNE_SHARE, RiskLevel.HIGH, (), facts))
+        found.append(PRUNE_SHARE.at((), facts))
     return tuple(found)
 
 
@@ -60,8 +100,7 @@ def find_changed_choices(
     """
     for what, value in now.items():
         if before.get(what, value) != value:
-            facts = {"choice": what, "before": before[what], "now": value, "run": run}
-            yield Risk(RiskKind.PRUNE_CHANGED, RiskLevel.HIGH, (), facts)
+            yield PRUNE_CHANGED.at((), {"choice": what, "before": before[what], "now": value, "run": run})
     folder = _find_folder(files, files_before)
     if folder:
-        yield Risk(RiskKind.PRUNE_CHANGED, RiskLevel.HIGH, (), {"folder": folder.rstrip("/"), "run": run})
+        yield PRUNE_CHANGED.at((), {"folder": folder.rstrip("/"), "run": run})

@@ -11,8 +11,15 @@ from collections.abc import Iterator, Mapping
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.ownership.migrate import LAST_APPLIED_PATH
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
+from applyviz.engine.risks.model import Risk, RiskKind, RiskSubject
 from applyviz.engine.risks.owners import fields_of, is_ours, list_entries
+from applyviz.engine.risks.rules import rule
+
+REMOVAL_WILL_NOT_HAPPEN = RiskKind(
+    "removal-will-not-happen",
+    "Removal will not happen",
+    "You no longer set this field, but it stays: {owners} still owns it.",
+)
 
 
 def _merge_tries(tries: list[JSONObject]) -> JSONObject:
@@ -49,6 +56,7 @@ def _owns(trie: JSONObject, path: FieldPath) -> bool:
     return not node or (isinstance(node, Mapping) and "." in node)
 
 
+@rule(120)
 def find(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the fields that this field manager gives up and others keep; kubectl's record is no field of a manifest."""
     if not subject.is_server_side or subject.live is None or subject.result is None:
@@ -61,5 +69,4 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
         owners = [e for e in others if _owns(fields_of(e), path)]
         if owners and path != LAST_APPLIED_PATH:
             names = ", ".join(f"{e.get('manager')} ({e.get('operation')})" for e in owners)
-            facts = {"owners": names}
-            yield Risk(RiskKind.REMOVAL_WILL_NOT_HAPPEN, RiskLevel.MEDIUM, path, facts)
+            yield REMOVAL_WILL_NOT_HAPPEN.at(path, {"owners": names})

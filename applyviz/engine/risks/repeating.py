@@ -17,10 +17,19 @@ from applyviz.engine.objects.errors import MergeError
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
+from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import is_within, path_of, position_of, root_of
 from applyviz.engine.schema.model import Node
 
 _DIRECTIVES = ("$patch", "$setElementOrder/", "$deleteFromPrimitiveList/", "$retainKeys")
+
+
+REPEATING_PATCH = RiskKind(
+    "repeating-patch",
+    "Patch repeats on every apply",
+    "{field} is sent again on every later apply, although nothing changes then: {cause}.",
+    level=RiskLevel.INFO,
+)
 
 
 def _is_directive(name: str) -> bool:
@@ -113,6 +122,7 @@ def describe_idle_patch(subject: RiskSubject, patch: JSONObject) -> str:
     return f"{field} ({cause}){more}"
 
 
+@rule(330)
 def find(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the parts of a client-side patch that the next apply will send again."""
     after, manifest = subject.result or subject.live, subject.manifest
@@ -126,4 +136,4 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
     for where, cause in _repeats(patch, after, _Place((), manifest, root_of(subject))):
         path = path_of(subject, where)
         facts = {"field": render_path(path).removeprefix("."), "cause": cause}
-        yield Risk(RiskKind.REPEATING_PATCH, RiskLevel.INFO, path, facts, position_of(subject, where))
+        yield REPEATING_PATCH.at(path, facts, position_of(subject, where))

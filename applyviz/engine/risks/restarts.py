@@ -16,7 +16,8 @@ from typing import Final
 from applyviz.engine.objects.paths import fields
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
+from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskLevel, RiskSubject, Templates
+from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import is_within, position_of
 
 # By kind, the defaults of maxSurge and maxUnavailable.
@@ -26,6 +27,51 @@ _DEFAULTS: Final[Mapping[str, tuple[JSONValue, JSONValue]]] = {
     "DaemonSet": (0, 1),
 }
 _TEMPLATE: Final = ("spec", "template")
+
+
+_RELEASED = {
+    "": "because the pod template changes",
+    "paused": "because the rollout is resumed",
+    "on-delete": "because the update strategy is no longer OnDelete",
+    "partition": "because the partition is lowered",
+}
+_WAITS = {
+    "paused": "The pod template changes, but the Deployment is paused: {who} the old template until it is resumed.",
+    "on-delete": (
+        "The pod template changes, but the update strategy is OnDelete: {who} the old template until deleted."
+    ),
+    "partition": "The pod template changes, but the partition is {partition}: {who} the old template.",
+}
+
+
+def _count_pods(pods: str, one: str, many: str) -> str:
+    if not pods:
+        return f"All pods {many}"
+    return f"1 pod {one}" if pods == "1" else f"{pods} pods {many}"
+
+
+def _describe_restart(f: Facts) -> Templates:
+    """Return the sentences about pods that restart: how many, why, in which order, and which do not."""
+    restarts = f"{_count_pods(f.get('pods', ''), 'restarts', 'restart')} {_RELEASED[f.get('released', '')]}: "
+    if f.get("strategy") == "Recreate":
+        return (restarts + "all pods stop before new ones start (strategy Recreate).",)
+    if f.get("stops"):
+        return (restarts + "no pod runs until the first new one is ready.",)
+    if f.get("nodes"):
+        return (restarts + "rolling update; on every node the old pod stops before the new one starts.",)
+    kept = _count_pods(f["kept"], "keeps", "keep") + " the old template (partition)." if "kept" in f else ""
+    rolls = "rolling update, on every node." if f.get("each") == "node" else "rolling update."
+    return (restarts + rolls, *((kept,) if kept else ()))
+
+
+def _describe_wait(f: Facts) -> Templates:
+    """Return the sentence about pods that keep the old template, and until when."""
+    who = _count_pods(f["pods"], "keeps", "keep")
+    return (_WAITS[f["awaits"]].replace("{who}", who[0].lower() + who[1:]),)
+
+
+PODS_RESTART = RiskKind("pods-restart", "Pods restart", _describe_restart, loud_title="Downtime", policy_order=200)
+TEMPLATE_WAITS = RiskKind("template-waits", "Pods keep the old template", _describe_wait, level=RiskLevel.INFO)
 
 
 def _resolve(amount: JSONValue, pods: int, *, is_rounded_up: bool) -> int:
@@ -163,9 +209,10 @@ def _describe(subject: RiskSubject, rollout: UpdateRules, pods: int | None, fact
     stops = {"stops": "all"} if rollout.stops_all(pods or 0) else {"nodes": "in turn"} if rollout.stops_first else {}
     on = {"each": "node"} if rollout.kind == "DaemonSet" else {}
     found = {**facts, "strategy": rollout.strategy, **stops, **on}
-    return Risk(RiskKind.PODS_RESTART, level, fields(*_TEMPLATE), found, position_of(subject, _TEMPLATE))
+    return PODS_RESTART.at(fields(*_TEMPLATE), found, position_of(subject, _TEMPLATE), level=level)
 
 
+@rule(240)
 def find(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the risk that pods will be replaced, with the strategy, or that they keep the old template."""
     kind, live, result = subject.ref.gvk.kind, subject.live, subject.result
@@ -184,7 +231,7 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
     kept, wanted = rollout.count_kept(pods) if pods is not None else 0, "" if pods is None else str(pods)
     if rollout.awaits in ("paused", "on-delete") or (pods is not None and kept == pods):
         facts = {"pods": wanted, "awaits": rollout.awaits, "partition": str(rollout.partition)}
-        yield Risk(RiskKind.TEMPLATE_WAITS, RiskLevel.INFO, fields(*_TEMPLATE), facts, position_of(subject, _TEMPLATE))
+        yield TEMPLATE_WAITS.at(fields(*_TEMPLATE), facts, position_of(subject, _TEMPLATE))
         return
     facts = {"pods": wanted if pods is None else str(pods - kept), **({"kept": str(kept)} if kept else {})}
     yield _describe(subject, rollout, pods, facts)

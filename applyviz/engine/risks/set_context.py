@@ -1,20 +1,17 @@
-"""Risks from the context of an object: other tools that manage it, missing dependencies, wide effects.
+"""Risks from the context of an object: other tools that manage it, missing dependencies, the entries of a Secret.
 
 Rule: labels and annotations by which tools mark their objects (ApplySet KEP-3659, Helm, Argo CD, Flux, controllers'
-ownerReferences); kinds whose change reaches beyond a namespace or changes permissions.
+ownerReferences).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from applyviz.engine.merge.last_applied import ANNOTATION
-from applyviz.engine.objects.kinds import find_stored
 from applyviz.engine.objects.paths import FieldPath, field, fields
-from applyviz.engine.objects.values import JSONObject, is_same_json
 from applyviz.engine.risks.immutable import find_definition
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
-from applyviz.engine.risks.reach_facts import list_reach_facts
+from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskLevel, RiskSubject, Templates
+from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import map_at, metadata_of, position_of, texts_of
 
 PART_OF = "applyset.kubernetes.io/part-of"
@@ -28,24 +25,29 @@ _MARKS = (
     ("labels", "helm.toolkit.fluxcd.io/name", "Flux Helm release"),
     ("labels", "addon.kops.k8s.io/name", KOPS_ADDON),
 )
-# What a write records of itself, in metadata.
-_RECORDS = frozenset(
-    ("creationTimestamp", "deletionTimestamp", "generation", "managedFields", "resourceVersion", "uid")
+
+
+def _describe_owner(f: Facts) -> Templates:
+    outcome = "create it again" if f.get("deleted") else "revert the change"
+    return ("{tool} {name} manages this object and may " + outcome + ".",)
+
+
+BELONGS_TO_OTHER = RiskKind("belongs-to-other", "Managed by another tool", _describe_owner, policy_order=160)
+CREATED_IN_SAME_SET = RiskKind(
+    "created-in-same-set",
+    "Depends on another object in this set",
+    "The {what} {name} is created by this set, so the dry run is not possible yet.",
+    level=RiskLevel.INFO,
 )
-_SYSTEM_PREFIX = "kube-"
-_RBAC = frozenset(("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"))
-_WEBHOOKS = frozenset(
-    (
-        "MutatingWebhookConfiguration",
-        "ValidatingWebhookConfiguration",
-        "MutatingAdmissionPolicy",
-        "MutatingAdmissionPolicyBinding",
-        "ValidatingAdmissionPolicy",
-        "ValidatingAdmissionPolicyBinding",
-    )
+SECRET_CONTENT = RiskKind(
+    "secret-content",
+    "Secret content changes",
+    "{count} entries of this Secret change: {entries}.",
+    level=RiskLevel.INFO,
 )
 
 
+@rule(260)
 def find_other_tool(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the risk of a live object that belongs to another ApplySet, a release, an application or a controller."""
     labels, annotations = texts_of(subject.live, "labels"), texts_of(subject.live, "annotations")
@@ -62,15 +64,14 @@ def find_other_tool(subject: RiskSubject) -> Iterator[Risk]:
     for reference in references if isinstance(references, list) else ():
         if reference.get("controller") is True:
             facts = {"tool": str(reference.get("kind")), "name": str(reference.get("name"))}
-            path = fields("metadata", "ownerReferences")
-            yield Risk(RiskKind.BELONGS_TO_OTHER, RiskLevel.MEDIUM, path, facts)
+            yield BELONGS_TO_OTHER.at(fields("metadata", "ownerReferences"), facts)
 
 
 def _belongs(path: FieldPath, mark: str, tool: str, name: str) -> Risk:
-    facts = {"tool": tool, "name": name}
-    return Risk(RiskKind.BELONGS_TO_OTHER, RiskLevel.MEDIUM, (*path, field(mark)), facts)
+    return BELONGS_TO_OTHER.at((*path, field(mark)), {"tool": tool, "name": name})
 
 
+@rule(270)
 def find_same_set(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the risk of a namespace or definition that the same set creates.
 
@@ -81,59 +82,16 @@ def find_same_set(subject: RiskSubject) -> Iterator[Risk]:
     beside, namespace = subject.related, subject.ref.namespace
     if namespace in beside.namespaces and ("Namespace", namespace) not in beside.live_names:
         facts = {"what": "namespace", "name": namespace}
-        path = fields("metadata", "namespace")
         position = position_of(subject, ("metadata", "namespace"))
-        yield Risk(RiskKind.CREATED_IN_SAME_SET, RiskLevel.INFO, path, facts, position)
+        yield CREATED_IN_SAME_SET.at(fields("metadata", "namespace"), facts, position)
     definition = find_definition(subject, subject.ref.gvk)
     name = str(metadata_of(definition).get("name"))
     if definition is not None and ("CustomResourceDefinition", name) not in beside.live_names:
         facts = {"what": "CustomResourceDefinition", "name": name}
-        yield Risk(RiskKind.CREATED_IN_SAME_SET, RiskLevel.INFO, fields("kind"), facts)
+        yield CREATED_IN_SAME_SET.at(fields("kind"), facts)
 
 
-def _reach_of(subject: RiskSubject) -> tuple[RiskKind, RiskLevel] | None:
-    group, kind = find_stored(*subject.ref.key[:2])
-    if kind in _RBAC and group == "rbac.authorization.k8s.io":
-        return RiskKind.RBAC_CHANGED, RiskLevel.HIGH
-    if kind in _WEBHOOKS and group == "admissionregistration.k8s.io":
-        return RiskKind.ADMISSION_RULES_CHANGED, RiskLevel.HIGH
-    if kind == "CustomResourceDefinition" and group == "apiextensions.k8s.io":
-        return RiskKind.CRD_CHANGED, RiskLevel.HIGH
-    if kind == "APIService" and group == "apiregistration.k8s.io":
-        return RiskKind.API_SERVICE_CHANGED, RiskLevel.HIGH
-    if kind == "Namespace" and not group:
-        return RiskKind.NAMESPACE_CHANGED, RiskLevel.MEDIUM
-    return (RiskKind.CLUSTER_SCOPED, RiskLevel.MEDIUM) if not subject.is_namespaced else None
-
-
-def _without_records(obj: JSONObject) -> JSONObject:
-    """Return an object without its status and what every write records; labels and annotations have effects."""
-    metadata = {name: value for name, value in metadata_of(obj).items() if name not in _RECORDS}
-    annotations = {name: text for name, text in map_at(metadata, "annotations").items() if name != ANNOTATION}
-    kept = {name: value for name, value in obj.items() if name != "status"}
-    return {**kept, "metadata": {**metadata, "annotations": annotations}}
-
-
-def _is_changed(subject: RiskSubject) -> bool:
-    if subject.manifest is None or subject.live is None or subject.result is None:
-        return True
-    return not is_same_json(_without_records(subject.live), _without_records(subject.result))
-
-
-def find_reach(subject: RiskSubject) -> Iterator[Risk]:
-    """Yield the risk of a change beyond a namespace, to permissions, or to what Kubernetes itself runs on."""
-    if not _is_changed(subject):
-        return
-    facts = {"kind": subject.ref.gvk.kind, "name": subject.ref.name}
-    reach = _reach_of(subject)
-    if reach is not None:
-        yield Risk(reach[0], reach[1], (), facts | list_reach_facts(reach[0], subject))
-    is_namespace = reach is not None and reach[0] is RiskKind.NAMESPACE_CHANGED
-    namespace = subject.ref.name if is_namespace else subject.ref.namespace
-    if namespace.startswith(_SYSTEM_PREFIX):
-        yield Risk(RiskKind.SYSTEM_NAMESPACE, RiskLevel.MEDIUM, (), {**facts, "namespace": namespace})
-
-
+@rule(280)
 def find_secret(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the risk of a changed Secret; the facts contain names of entries and never values."""
     if subject.ref.gvk.kind != "Secret" or subject.ref.gvk.group or subject.manifest is None:
@@ -147,5 +105,4 @@ def find_secret(subject: RiskSubject) -> Iterator[Risk]:
     ]
     if changed:
         facts = {"entries": ", ".join(sorted(set(changed))), "count": str(len(set(changed)))}
-        position = position_of(subject, ("data",))
-        yield Risk(RiskKind.SECRET_CONTENT, RiskLevel.INFO, fields("data"), facts, position)
+        yield SECRET_CONTENT.at(fields("data"), facts, position_of(subject, ("data",)))

@@ -12,7 +12,9 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 
 from applyviz.engine.manifests.documents import PlainPath, Retyped, Retyping
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
+from applyviz.engine.risks.advice import Advice
+from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskLevel, RiskSubject, Templates
+from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import (
     ManifestField,
     find_field,
@@ -43,6 +45,29 @@ _UNSEEN = re.compile(
 _ESCAPED_CONTROL = re.compile(r"\\(?:u00[01]|[bf])")
 
 
+def _describe_retyped(f: Facts) -> Templates:
+    role = "The key" if f.get("role") == "key" else "The value"
+    quote = Advice.QUOTE.value
+    if not f.get("text"):
+        return (role + " is not parsed as written ({what}).", quote)
+    if f["what"] == "date":
+        return (role + " {text} looks like a date, and kubectl keeps it as text.", Advice.QUOTE_DATE.value)
+    if f.get("takes") == "number":
+        return (role + " {text} is read as {value} ({what}), in a field that takes a number.",)
+    return (role + " {text} is read as {value} ({what}).", quote)
+
+
+RETYPED_VALUE = RiskKind("retyped-value", "Value re-typed by YAML", _describe_retyped, is_beside_field=True)
+DUPLICATE_KEY = RiskKind(
+    "duplicate-key", "Duplicate key", "{key} appears twice, in lines {first} and {second}; the last one wins silently."
+)
+INVISIBLE_CHARACTERS = RiskKind(
+    "invisible-characters",
+    "Invisible characters",
+    "The text contains characters that are invisible or that reorder the visible text: {characters}.",
+)
+
+
 def _takes_number(note: Retyped, field: ManifestField | None) -> bool:
     return not note.is_key and field is not None and field.node is not None and field.node.type in ("integer", "number")
 
@@ -65,13 +90,13 @@ def _show(value: object) -> str:
     )
 
 
+@rule(70)
 def find_retyped(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the values and keys that YAML does not read as text."""
     document = subject.document
     is_secret = subject.ref.gvk.kind == "Secret"
     for note in document.retyped if document is not None else ():
         field = find_field(subject, note.path)
-        path = path_of(subject, note.path)
         facts = {
             "text": "" if is_secret else note.text[:60],
             "value": "" if is_secret else _show(note.value)[:60],
@@ -79,21 +104,20 @@ def find_retyped(subject: RiskSubject) -> Iterator[Risk]:
             "role": "key" if note.is_key else "value",
             "takes": "number" if _takes_number(note, field) else "",
         }
-        level = _level_of(note, field)
-        yield Risk(RiskKind.RETYPED_VALUE, level, path, facts, note.position)
+        yield RETYPED_VALUE.at(path_of(subject, note.path), facts, note.position, level=_level_of(note, field))
 
 
+@rule(80)
 def find_duplicates(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the duplicate keys of the file: the last one wins, silently."""
     document = subject.document
     for note in document.duplicates if document is not None else ():
-        path = path_of(subject, note.path)
         facts = {
             "key": str(note.path[-1]) if note.path else "",
             "first": str(note.first.line),
             "second": str(note.second.line),
         }
-        yield Risk(RiskKind.DUPLICATE_KEY, RiskLevel.MEDIUM, path, facts, note.second)
+        yield DUPLICATE_KEY.at(path_of(subject, note.path), facts, note.second)
 
 
 def _describe(character: str) -> str:
@@ -107,6 +131,7 @@ def _is_suspicious(subject: RiskSubject) -> bool:
     return not text.isascii() or _ESCAPED_CONTROL.search(text) is not None or "\x7f" in text
 
 
+@rule(90)
 def find_unseen(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the texts of the manifest with invisible or reordering characters."""
     if subject.manifest is None or not _is_suspicious(subject):
@@ -124,4 +149,4 @@ def _unseen_at(subject: RiskSubject, plain: PlainPath, found: list[str]) -> Risk
     facts = {"characters": ", ".join(_describe(c) for c in found[:5]), "count": str(len(found))}
     level = RiskLevel.HIGH if any(c in _BIDI for c in found) else RiskLevel.MEDIUM
     path, position = path_of(subject, plain), position_of(subject, plain)
-    return Risk(RiskKind.INVISIBLE_CHARACTERS, level, path, facts, position)
+    return INVISIBLE_CHARACTERS.at(path, facts, position, level=level)

@@ -11,12 +11,24 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from applyviz.engine.objects.paths import FieldPath, element_value
 from applyviz.engine.objects.values import JSONObject, JSONValue
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
+from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskSubject, Templates
+from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import metadata_of, root_of
 from applyviz.engine.schema.model import ListType, MapType, Node
 from applyviz.engine.schema.walk import MISSING, find_value
 
 TO_ATOMIC, TO_GRANULAR = "granular to atomic", "atomic to granular"
+
+
+def _describe_topology(f: Facts) -> Templates:
+    outcome = {
+        "granular to atomic": "managers that own parts of it now conflict over the whole",
+        "atomic to granular": "removed entries are kept, and other managers can add entries",
+    }
+    return ("{manager} owns this under an older schema ({change}): " + outcome[f["change"]] + ".",)
+
+
+TOPOLOGY_CHANGED = RiskKind("topology-changed", "Schema changed since the last apply", _describe_topology)
 
 
 def _is_granular(node: Node) -> bool | None:
@@ -59,6 +71,7 @@ def _is_divided(tries: Iterable[JSONObject], path: FieldPath) -> bool:
     return any(_find_part(trie, path) for trie in tries)
 
 
+@rule(230)
 def find(subject: RiskSubject) -> Iterator[Risk]:
     """Yield owned parts of values that are now atomic, and owned wholes of values that are now granular.
 
@@ -77,5 +90,4 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
             if path in reported or is_shaped_so:
                 continue
             reported.add(path)
-            facts = {"change": change, "manager": str(entry.get("manager"))}
-            yield Risk(RiskKind.TOPOLOGY_CHANGED, RiskLevel.MEDIUM, path, facts)
+            yield TOPOLOGY_CHANGED.at(path, {"change": change, "manager": str(entry.get("manager"))})

@@ -10,16 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
+from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import path_of, position_of
 from applyviz.engine.schema.model import Node
 
 _ROOT_FIELDS = frozenset(("apiVersion", "kind", "metadata"))
 
 
+UNKNOWN_FIELD = RiskKind(
+    "unknown-field",
+    "Unknown field",
+    "{kind} has no field {field} here, so strict validation rejects the object.",
+    level=RiskLevel.HIGH,
+)
+
+
 def _is_open(node: Node) -> bool:
     return node.preserves_unknown or node.additional is not None or not node.properties
 
 
+@rule(20)
 def find(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the fields of the manifest that its kind does not have."""
     is_merged = not subject.is_server_side and subject.live is not None and not subject.is_merge_only
@@ -34,4 +44,4 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
                 plain = (*where, name)
                 facts = {"field": name, "kind": subject.ref.gvk.kind}
                 path, position = path_of(subject, plain), position_of(subject, plain)
-                yield Risk(RiskKind.UNKNOWN_FIELD, RiskLevel.HIGH, path, facts, position)
+                yield UNKNOWN_FIELD.at(path, facts, position)

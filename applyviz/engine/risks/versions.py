@@ -10,8 +10,10 @@ from collections.abc import Iterator
 
 from applyviz.engine.objects.paths import fields
 from applyviz.engine.objects.values import get_at
+from applyviz.engine.risks.advice import Advice
 from applyviz.engine.risks.immutable import find_version
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
+from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskLevel, RiskSubject, Templates
+from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import position_of
 
 # apiVersion: {kind ("" for every kind): (removed in, replacement)}
@@ -70,6 +72,21 @@ _DEPRECATED = {
 }
 
 
+def _describe_version(f: Facts) -> Templates:
+    instead = (Advice.USE_VERSION.value,) if f.get("instead") else ()
+    if f["state"] == "not-served":
+        return ("The cluster does not serve {version} {kind}.", *instead)
+    if f["state"] == "removed":
+        return ("{version} {kind} was removed in Kubernetes {since}.", *instead)
+    # A definition can name its own replacement.
+    return ("{version} {kind} is deprecated.", *(("{note}",) if f.get("note") else instead))
+
+
+DEPRECATED_VERSION = RiskKind(
+    "deprecated-version", "Deprecated or removed API version", _describe_version, level=RiskLevel.HIGH
+)
+
+
 def _custom(subject: RiskSubject) -> tuple[str, str] | None:
     version = find_version(subject)
     if get_at(version, ("served",)) is False:
@@ -89,6 +106,7 @@ def _built_in(subject: RiskSubject) -> tuple[str, str, str] | None:
     return ("deprecated", instead, "") if instead is not None else None
 
 
+@rule(30)
 def find(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the risk of an apiVersion that is not served, was removed, or is deprecated."""
     if subject.manifest is None:
@@ -106,5 +124,4 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
     else:
         return
     level = RiskLevel.MEDIUM if facts["state"] == "deprecated" else RiskLevel.HIGH
-    position = position_of(subject, ("apiVersion",))
-    yield Risk(RiskKind.DEPRECATED_VERSION, level, fields("apiVersion"), facts, position)
+    yield DEPRECATED_VERSION.at(fields("apiVersion"), facts, position_of(subject, ("apiVersion",)), level=level)

@@ -12,13 +12,21 @@ import re
 from collections.abc import Iterator, Mapping
 
 from applyviz.engine.objects.values import JSONObject, JSONValue
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
+from applyviz.engine.risks.model import Risk, RiskKind, RiskSubject
+from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import field_path, position_of
 
 _GROUP = "admissionregistration.k8s.io"
 _KINDS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 _HARMLESS = ("None", "NoneOnDryRun")
 _NAMED = re.compile(r'admission webhook "([^"]+)" does not support dry run')
+
+
+WEBHOOK_WITHOUT_DRY_RUN = RiskKind(
+    "webhook-without-dry-run",
+    "Webhook does not support dry run",
+    "Webhook {name} does not support dry run, so its changes are unknown.",
+)
 
 
 def _list_unfit(configuration: JSONObject) -> Iterator[tuple[int, JSONObject]]:
@@ -46,11 +54,10 @@ def _is_asked(webhook: JSONObject, subject: RiskSubject) -> bool:
 
 
 def _build_risk(name: JSONValue, *where: str | int, subject: RiskSubject) -> Risk:
-    position = position_of(subject, where)
-    facts = {"name": str(name)}
-    return Risk(RiskKind.WEBHOOK_WITHOUT_DRY_RUN, RiskLevel.MEDIUM, field_path(where), facts, position)
+    return WEBHOOK_WITHOUT_DRY_RUN.at(field_path(where), {"name": str(name)}, position_of(subject, where))
 
 
+@rule(310)
 def find(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the webhooks that keep a dry run from predicting the result."""
     named = dict.fromkeys(_NAMED.findall(subject.dry_run_answer))

@@ -112,13 +112,13 @@ def _store(plan: Plan, risks: Iterable[OpenRisk], *, by: Person, note: str) -> N
                 review=plan.review,
                 effect=risk.effect,
                 object_key=risk.object_key,
-                risk=risk.kind.value,
+                risk=risk.kind.slug,
                 by=by,
                 note=note,
                 created_at=clock.host_now(),
             )
             row_macs.vouch(kept[risk.identity])
-            detail = {"risk": risk.kind.value, "note": note}
+            detail = {"risk": risk.kind.slug, "note": note}
             about = _subject(plan, rows.get(risk.position))
             trail.record(AuditAction.RISK_ACKNOWLEDGED, by=by, about=about, detail=detail)
     try:
@@ -178,7 +178,7 @@ def withdraw_acknowledgment(plan: Plan, kind: RiskKind, *, by: Person, position:
             review=plan.review_id,
             effect=row.effect if row is not None else plan.digest,
             object_key=name_object(row) if row is not None else "",
-            risk=kind.value,
+            risk=kind.slug,
             by=by,
             withdrawn_at=None,
         )
@@ -188,5 +188,5 @@ def withdraw_acknowledgment(plan: Plan, kind: RiskKind, *, by: Person, position:
             AuditAction.ACKNOWLEDGMENT_WITHDRAWN,
             by=by,
             about=_subject(plan, row),
-            detail={"risk": kind.value},
+            detail={"risk": kind.slug},
         )

@@ -271,7 +271,7 @@ class OpenRisk:
     @property
     def identity(self) -> tuple[str, str, str]:
         """Return the key that an acknowledgment must carry to cover this risk."""
-        return self.object_key, self.effect, self.kind.value
+        return self.object_key, self.effect, self.kind.slug
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,10 @@ from django.db.models import Q
 
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+from applyviz.engine.risks.deletions import REPLACED
 from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.planning.ownership import FORCED
+from applyviz.engine.risks.reach import SYSTEM_NAMESPACE
 
 _SYSTEM_PREFIX = "kube-"
 _NO_LIVE = frozenset(
@@ -54,8 +57,8 @@ def list_possible_risks(namespaces: Iterable[str], options: ApplyOptions, *, is_
     chosen = options.replacement
     may_replace = chosen.objects or chosen.kinds or chosen.policy_kinds or chosen.annotations
     found = {
-        RiskKind.FORCED: options.mode is ApplyMode.SERVER and is_forced,
-        RiskKind.REPLACED: options.is_replacing_on_error or bool(may_replace),
-        RiskKind.SYSTEM_NAMESPACE: any(space.startswith(_SYSTEM_PREFIX) for space in namespaces),
+        FORCED: options.mode is ApplyMode.SERVER and is_forced,
+        REPLACED: options.is_replacing_on_error or bool(may_replace),
+        SYSTEM_NAMESPACE: any(space.startswith(_SYSTEM_PREFIX) for space in namespaces),
     }
     return frozenset(kind for kind, is_possible in found.items() if is_possible)

@@ -46,7 +46,7 @@ def _worst(change: engine.PlannedObject) -> str:
 
 def _name_risks(risks: Iterable[Risk]) -> list[list[str]]:
     """Return kind and level of each risk, as `workflow.policies.risks` gathers them for a plan."""
-    return [list(one) for one in dict.fromkeys((risk.kind.value, risk.level.value) for risk in risks)]
+    return [list(one) for one in dict.fromkeys((risk.kind.slug, risk.level.value) for risk in risks)]
 
 
 def count_open(change: engine.PlannedObject) -> int:

@@ -238,6 +238,6 @@ def list_demands(
 ) -> tuple[Demand, ...]:
     """Return the approvals that a plan with these risks needs, and for what it writes of owners: all must be met."""
     present = set(high_risks)
-    more = [Demand(d.approvals, d.team, d.risk.value) for d in policy.risk_demands if d.risk in present]
+    more = [Demand(d.approvals, d.team, d.risk.slug) for d in policy.risk_demands if d.risk in present]
     more += [Demand(o.approvals, o.team, f"{o.of.value} {o.pattern}") for o in owned]
     return keep_strictest((*policy.demands, *more))

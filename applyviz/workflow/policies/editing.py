@@ -101,7 +101,7 @@ def _find_problems(rules: Rules) -> Iterator[str]:
         (_("deletions in one plan"), rules.most_deletions, 0, 100_000),
         (_("percent that prune may delete"), rules.most_pruned_percent, 0, 100),
         *(
-            (_("approvals for %(risk)s") % {"risk": d.risk.value}, d.approvals, 0, MOST_APPROVALS)
+            (_("approvals for %(risk)s") % {"risk": d.risk.slug}, d.approvals, 0, MOST_APPROVALS)
             for d in rules.for_risks
         ),
         *(

@@ -12,7 +12,8 @@ from django.db.models import Q
 
 from applyviz import moments
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, find_kind
+from applyviz.engine.risks.planning.whole import MANY_OBJECTS, UNKNOWN_EDITORS
 from applyviz.engine.risks.rules import needs_acknowledgment
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.workflow.foundation import plan_rows
@@ -49,7 +50,7 @@ class PlanRisk:
     @property
     def is_of_plan(self) -> bool:
         """Return whether it is a risk of the whole plan instead of its objects."""
-        return self.kind in (RiskKind.MANY_OBJECTS, RiskKind.UNKNOWN_EDITORS)
+        return self.kind.is_of_plan
 
     @property
     def needs_acknowledgment(self) -> bool:
@@ -74,18 +75,16 @@ def gather_risks(
             continue
         written.append(row.position)
         for kind, level in row.risk_levels:
-            found.setdefault((RiskLevel(level), RiskKind(kind)), []).append(row.position)
+            found.setdefault((RiskLevel(level), find_kind(kind)), []).append(row.position)
     risks = [PlanRisk(kind, level, tuple(positions)) for (level, kind), positions in found.items()]
     if len(written) + len(unsure) > many:
         more = 0 if len(written) > many else len(unsure)
-        risks.append(PlanRisk(RiskKind.MANY_OBJECTS, RiskLevel.HIGH, tuple(written or unsure), many, more))
+        risks.append(PlanRisk(MANY_OBJECTS, RiskLevel.HIGH, tuple(written or unsure), many, more))
     if unknown and (written or unsure):
         touched = tuple(written or unsure)
-        risks.append(PlanRisk(RiskKind.UNKNOWN_EDITORS, RiskLevel.HIGH, touched, unknown=unknown))
-    order = list(RiskKind)
-    return tuple(
-        sorted(risks, key=lambda r: (_LEVELS.index(r.level), r.is_of_plan, r.positions[0], order.index(r.kind)))
-    )
+        risks.append(PlanRisk(UNKNOWN_EDITORS, RiskLevel.HIGH, touched, unknown=unknown))
+    # Those of one object stay in the order in which it has them.
+    return tuple(sorted(risks, key=lambda r: (_LEVELS.index(r.level), r.is_of_plan, r.positions[0])))
 
 
 def list_risks(plan: Plan, *, many: int) -> tuple[PlanRisk, ...]:

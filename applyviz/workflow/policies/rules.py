@@ -13,38 +13,14 @@ from enum import StrEnum
 from typing import Any
 
 from applyviz.engine.planning.digest.serialize import from_json, to_json
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.model import KINDS, RiskKind
 from applyviz.workflow.policies.owners import OwnerRule
 from applyviz.workflow.policies.windows import Freeze, Window, Windows
 
 BUILT_IN = "built-in@1"
 MANY_OBJECTS = 50
-# The risks for which a policy may require more approvals.
-POLICY_RISKS = (
-    RiskKind.DELETED,
-    RiskKind.REPLACED,
-    RiskKind.DATA_LOST,
-    RiskKind.REFERS_TO_LEFT_OUT,
-    RiskKind.FORCED,
-    RiskKind.OWNERSHIP_MOVED,
-    RiskKind.RBAC_CHANGED,
-    RiskKind.CRD_CHANGED,
-    RiskKind.API_SERVICE_CHANGED,
-    RiskKind.ADMISSION_RULES_CHANGED,
-    RiskKind.NAMESPACE_CHANGED,
-    RiskKind.CLUSTER_SCOPED,
-    RiskKind.SYSTEM_NAMESPACE,
-    RiskKind.PRUNE_SHARE,
-    RiskKind.PRUNE_CHANGED,
-    RiskKind.BELONGS_TO_OTHER,
-    RiskKind.IN_USE,
-    RiskKind.DANGLING_REFERENCE,
-    RiskKind.AUTOSCALED_FIELD,
-    RiskKind.PODS_RESTART,
-    RiskKind.CRITICAL_KIND,
-    RiskKind.ADDON_SKIPPED,
-    RiskKind.MANY_OBJECTS,
-)
+POLICY_RISKS = tuple(sorted((kind for kind in KINDS.values() if kind.policy_order), key=lambda kind: kind.policy_order))
+"""The risks for which a policy may require more approvals, in the order of its form."""
 AT_ONCE = 16
 
 

@@ -65,7 +65,7 @@ def _is_owned(wanted: OwnerRule, after: Rules) -> bool:
 def _compare_demands(before: Rules, after: Rules) -> Iterator[tuple[str, str]]:
     for wanted in before.for_risks:
         if not _is_met(wanted, after):
-            yield wanted.risk.value, _("approvals for %(risk)s") % {"risk": wanted.risk.value}
+            yield wanted.risk.slug, _("approvals for %(risk)s") % {"risk": wanted.risk.slug}
     for owner in before.owners:
         if not _is_owned(owner, after):
             yield str(owner), _("approvals of owners: %(owner)s") % {"owner": owner}

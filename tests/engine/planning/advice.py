@@ -16,7 +16,7 @@ from applyviz.engine.planning.conflicts.blocked_removals import Keeper
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
-from applyviz.engine.risks.advice import ADVICE, Advice
+from applyviz.engine.risks.advice import Advice
 from applyviz.engine.risks.model import RelatedObjects, Risk, RiskLevel
 from applyviz.engine.risks.sentences import find_templates
 from tests.engine.planning.cluster import Box
@@ -41,7 +41,7 @@ def find_advice(change: PlannedObject) -> dict[Advice, Risk]:
     found = {}
     for risk in change.risks:
         templates = find_templates(risk)
-        found.update({kind: risk for kind, text in ADVICE.items() if text in templates})
+        found.update({kind: risk for kind in Advice if kind.value in templates})
     return found
 
 

@@ -18,7 +18,7 @@ from applyviz.engine.planning.conflicts.resolutions import (
 )
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.requests.options import ApplyOptions
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.removals import REMOVAL_WILL_NOT_HAPPEN
 from tests.engine.planning.advice import CLIENT, config_map, follows, path_of, text_of
 from tests.engine.planning.cluster import Box
 
@@ -85,7 +85,7 @@ def _follow_release(box: Box, name: str, keep: Callable[[dict[str, Any]], None],
     box.apply(text_of(wanted))
     keep(wanted)
     change = box.plan_one(text_of(without))
-    assert any(h.kind is RiskKind.REMOVAL_WILL_NOT_HAPPEN for h in change.risks)
+    assert any(h.kind is REMOVAL_WILL_NOT_HAPPEN for h in change.risks)
     (release,) = change.blocked_removals
     (holder,) = release.holders
     assert (holder.keeper, release.is_gone) == (keeper, True)

@@ -10,14 +10,14 @@ from applyviz.engine.objects.exchange import Request
 from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.sets.addon_risks import find_rolling
 from applyviz.engine.planning.sets.planner import SetPlanner, drive
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.planning.addons import ADDON_SKIPPED, NEEDS_ROLLING_UPDATE
 from applyviz.engine.risks.sentences import render_risk
 from applyviz.engine.schema.builtin import bundled
 from tests.engine.planning.cluster import NOW, Box
 from tests.engine.planning.test_channels import CONFIGS, KOPS, addon, config, reasons, rows
 
 UPDATED = (AddonAction.UPDATE, AddonReason.OTHER_ID)
-KINDS = (RiskKind.ADDON_SKIPPED, RiskKind.NEEDS_ROLLING_UPDATE)
+KINDS = (ADDON_SKIPPED, NEEDS_ROLLING_UPDATE)
 
 
 def plan(box, texts, *chosen):
@@ -36,7 +36,7 @@ def add_nodes(box, *names):
 
 def list_risks(made):
     return {
-        f"{change.addon}/{change.ref.name}": [risk.kind.value for risk in change.risks if risk.kind in KINDS]
+        f"{change.addon}/{change.ref.name}": [risk.kind.slug for risk in change.risks if risk.kind in KINDS]
         for change in made.changes
     }
 

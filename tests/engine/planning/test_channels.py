@@ -78,7 +78,7 @@ def test_addons_follow_each_other_and_each_ends_with_its_record():
     assert (first.is_record, first.method, first.versions.last_applied) == (True, "strategic merge patch", None)
     assert first.certainty.value == "confirmed"
     assert second.certainty_reason == "it builds on another write of the same plan"
-    assert {risk.kind.value for risk in first.risks} & {"no-last-applied", "namespace"} == set()
+    assert {risk.kind.slug for risk in first.risks} & {"no-last-applied", "namespace"} == set()
 
 
 def test_record_that_is_there_already_writes_nothing():

@@ -23,7 +23,8 @@ from applyviz.engine.planning.model.summary import summarize
 from applyviz.engine.planning.objects.masking import mask_change
 from applyviz.engine.planning.simulation.dry_run_result import describe_conflicts, read_conflicts
 from applyviz.engine.planning.simulation.estimated_answers import EstimatedAnswers
-from applyviz.engine.risks.model import Risk, RiskKind
+from applyviz.engine.risks.clientside import NO_LAST_APPLIED
+from applyviz.engine.risks.model import Risk
 from applyviz.engine.schema.builtin import bundled
 from tests.engine.planning.cluster import NOW, Box
 
@@ -141,7 +142,7 @@ def test_workload_that_restarts_as_a_whole_stops():
     box = Box()
     box.apply(deployment("a"))
     change = box.plan_one(deployment("b"))
-    other = Risk(RiskKind.NO_LAST_APPLIED, change.ref)
+    other = Risk(NO_LAST_APPLIED, change.ref)
 
     summary = summarize((replace(change, risks=(other, *change.risks)),))
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Prune, PruneMode, SetAction
-from applyviz.engine.risks.model import RiskKind, RiskLevel
+from applyviz.engine.risks.model import RiskLevel
+from applyviz.engine.risks.pruning import CRITICAL_KIND
 from tests.engine.planning.cluster import Box
 from tests.engine.planning.test_staying import config
 
@@ -22,7 +23,7 @@ def list_critical(plan):
         (change.ref.name, change.operation.value, risk.level, risk.facts["policy"])
         for change in plan.changes
         for risk in change.risks
-        if risk.kind is RiskKind.CRITICAL_KIND
+        if risk.kind is CRITICAL_KIND
     ]
 
 

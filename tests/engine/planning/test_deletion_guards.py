@@ -6,8 +6,12 @@ import pytest
 
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Prune, PruneMode, Replacement, SetAction
+from applyviz.engine.risks.deletions import IN_USE
 from applyviz.engine.risks.model import RiskKind, RiskLevel
+from applyviz.engine.risks.planning.dangling import DANGLING_REFERENCE
+from applyviz.engine.risks.pruning import PRUNE_SHARE
 from applyviz.engine.risks.sentences import describe_risk
+from applyviz.engine.risks.set_context import BELONGS_TO_OTHER
 from tests.engine.planning.cluster import Box
 
 KEPT = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: kept, labels: {app: shop}}\n"
@@ -74,7 +78,7 @@ def test_object_that_a_pod_reads_is_in_use(way):
     box.apply(KEPT + CONFIG, CLIENT)
     box.apply(POD)
 
-    (found,) = say(remove(box, CONFIG, way), RiskKind.DANGLING_REFERENCE)
+    (found,) = say(remove(box, CONFIG, way), DANGLING_REFERENCE)
 
     assert found[0] is RiskLevel.HIGH
     assert found[1].startswith("Pod/reader refers to ConfigMap/settings")
@@ -86,7 +90,7 @@ def test_service_with_ready_endpoints_is_in_use(way):
     box.apply(KEPT + SERVICE, CLIENT)
     box.apply(SLICE)
 
-    assert say(remove(box, SERVICE, way), RiskKind.IN_USE) == [
+    assert say(remove(box, SERVICE, way), IN_USE) == [
         (RiskLevel.HIGH, "Service web has ready endpoints (2): clients cannot reach them by it any more.")
     ]
 
@@ -100,7 +104,7 @@ def test_service_that_is_replaced_is_in_use_until_it_is_back():
     (change,) = box.plan(SERVICE.replace("clusterIP: None", "clusterIP: 10.96.3.4"), options).changes
 
     assert change.operation.value == "replace"
-    assert say(change, RiskKind.IN_USE) == [
+    assert say(change, IN_USE) == [
         (RiskLevel.HIGH, "Service web has ready endpoints (2): clients cannot reach them until it is created again.")
     ]
 
@@ -111,7 +115,7 @@ def test_service_without_ready_endpoints_is_not_in_use():
     box.apply(SLICE.replace("true", "false").replace("10.1.0.2]", "10.1.0.2], conditions: {ready: false}"))
     box.apply(SLICE.replace("web", "other"))
 
-    assert say(remove(box, SERVICE, "delete"), RiskKind.IN_USE) == []
+    assert say(remove(box, SERVICE, "delete"), IN_USE) == []
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -131,7 +135,7 @@ def test_bound_claim_is_in_use_and_names_what_its_volume_does(way, policy, after
     bound = box.get("/api/v1/namespaces/default/persistentvolumeclaims/data")
     bind(box, bound)
 
-    assert say(remove(box, CLAIM, way), RiskKind.IN_USE) == [
+    assert say(remove(box, CLAIM, way), IN_USE) == [
         (RiskLevel.HIGH, f"PersistentVolumeClaim data is bound to volume pv-1{after}")
     ]
 
@@ -149,11 +153,11 @@ def test_object_of_another_tool_must_be_acknowledged(way):
     annotated = CONFIG.replace("labels:", "annotations: {meta.helm.sh/release-name: web}, labels:")
     box.apply(KEPT + annotated, CLIENT)
 
-    assert say(remove(box, annotated, way), RiskKind.BELONGS_TO_OTHER) == [
+    assert say(remove(box, annotated, way), BELONGS_TO_OTHER) == [
         (RiskLevel.HIGH, "Helm release web manages this object and may create it again.")
     ]
     (update,) = box.plan(annotated.replace("a: x", "a: y")).changes
-    assert say(update, RiskKind.BELONGS_TO_OTHER) == [
+    assert say(update, BELONGS_TO_OTHER) == [
         (RiskLevel.MEDIUM, "Helm release web manages this object and may revert the change.")
     ]
 
@@ -179,4 +183,4 @@ def test_node_and_webhook_are_critical(api, kind, says):
 
     change = next(c for c in box.plan(KEPT, options).changes if c.operation.value == "prune")
 
-    assert say(change, RiskKind.PRUNE_SHARE) == [(RiskLevel.HIGH, says)]
+    assert say(change, PRUNE_SHARE) == [(RiskLevel.HIGH, says)]

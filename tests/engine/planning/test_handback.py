@@ -15,7 +15,7 @@ from applyviz.engine.planning.model.server_managed import is_same_object
 from applyviz.engine.planning.model.summary import summarize
 from applyviz.engine.planning.objects.progress import has_moved, is_rest
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.clientside import NO_LAST_APPLIED
 from applyviz.sandbox.api.estimates import EstimatingServer
 from tests.engine.planning.cluster import Box
 from tests.engine.planning.test_takeover import AFTER, BEFORE, CHANGED, CONFIG, CONFIG_PATH, PATH
@@ -78,7 +78,7 @@ def test_page_says_what_was_confirmed_why_a_field_goes_and_whose_ownership_moves
 def test_removals_are_called_ignored_only_where_they_are(owner, is_risk):
     change = made_server_side(manager=owner).plan_one(AFTER, client())
 
-    assert (RiskKind.NO_LAST_APPLIED in {risk.kind for risk in change.risks}) == is_risk
+    assert (NO_LAST_APPLIED in {risk.kind for risk in change.risks}) == is_risk
     assert (Reason.REMOVED_FROM_MANIFEST in {field.reason for field in change.fields}) != is_risk
 
 

@@ -16,7 +16,7 @@ from applyviz.engine.planning.model.summary import summarize
 from applyviz.engine.planning.objects.progress import has_moved, is_rest
 from applyviz.engine.requests.calls import moves_ownership
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Handover
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.autoscaled import AUTOSCALED_FIELD
 from applyviz.sandbox.api.estimates import EstimatingServer
 from tests.engine.planning.cluster import Box
 
@@ -77,7 +77,7 @@ def test_sole_owner_hands_replicas_over_without_a_dip(text):
     assert (change.operation, seen) == (Operation.UPDATE, [3, 3])
     assert owners_of(box.get(PATH)) == {("handover-to-hpa", "Apply")}
     assert change.certainty is Certainty.CONFIRMED
-    assert [r.kind for r in change.risks if r.kind is RiskKind.AUTOSCALED_FIELD] == []
+    assert [r.kind for r in change.risks if r.kind is AUTOSCALED_FIELD] == []
     assert box.plan_one(DROPPED).operation is Operation.UNCHANGED
 
 

@@ -15,7 +15,9 @@ from applyviz.engine.planning.model.plan import Certainty, LeftOut, Operation, P
 from applyviz.engine.planning.sets.left_out import list_referred
 from applyviz.engine.requests import leaving_out
 from applyviz.engine.requests.options import ApplyOptions
-from applyviz.engine.risks.model import RiskKind, RiskLevel
+from applyviz.engine.risks.hooks import HELM_HOOK
+from applyviz.engine.risks.model import RiskLevel
+from applyviz.engine.risks.planning.dangling import REFERS_TO_LEFT_OUT
 from applyviz.engine.risks.sentences import describe_risk
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
@@ -43,7 +45,7 @@ def find(plan: PlannedSet, name: str) -> PlannedObject:
 
 
 def risks_of(plan: PlannedSet, name: str) -> list[tuple[RiskLevel, str]]:
-    kind = RiskKind.REFERS_TO_LEFT_OUT
+    kind = REFERS_TO_LEFT_OUT
     return [(risk.level, describe_risk(risk)) for risk in find(plan, name).risks if risk.kind is kind]
 
 
@@ -194,9 +196,9 @@ def test_helm_hook_that_is_left_out_is_named_and_one_that_is_applied_is_a_high_r
 
     assert [(r.kind, r.level, describe_risk(r)) for r in left.risks] == [
         (
-            RiskKind.HELM_HOOK,
+            HELM_HOOK,
             RiskLevel.INFO,
             "Helm runs this object as a hook (pre-upgrade). It is left out, so nothing runs it.",
         )
     ]
-    assert (RiskKind.HELM_HOOK, RiskLevel.HIGH) in [(r.kind, r.level) for r in applied.risks]
+    assert (HELM_HOOK, RiskLevel.HIGH) in [(r.kind, r.level) for r in applied.risks]

@@ -13,7 +13,8 @@ from applyviz.engine.planning.digest.effects import find_difference
 from applyviz.engine.planning.model.plan import Certainty, Operation
 from applyviz.engine.planning.model.summary import summarize
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.admission import ADMISSION_CHANGED
+from applyviz.engine.risks.restarts import PODS_RESTART
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.model import SchemaOrigin
 from tests.engine.planning.cluster import Box
@@ -172,7 +173,7 @@ def test_refused_object_tells_what_else_would_change():
     assert change.versions.live["data"]["x"] == change.versions.after["data"]["x"] == "theirs"
     assert change.versions.manifest["data"]["x"] == "ours"
     assert next(f.detail for f in change.fields if f.path == ("f:data", "f:x")) == "other"
-    assert RiskKind.ADMISSION_CHANGED not in {h.kind for h in change.risks}
+    assert ADMISSION_CHANGED not in {h.kind for h in change.risks}
 
 
 def test_refused_object_restarts_no_pod_yet():
@@ -183,7 +184,7 @@ def test_refused_object_restarts_no_pod_yet():
     plan = box.plan(ours, SERVER)
 
     assert plan.changes[0].operation is Operation.BLOCKED
-    assert RiskKind.PODS_RESTART in {h.kind for h in plan.changes[0].risks}
+    assert PODS_RESTART in {h.kind for h in plan.changes[0].risks}
     assert summarize(plan.changes).restarts == ()
 
 

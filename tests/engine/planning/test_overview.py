@@ -11,7 +11,10 @@ from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.digest.serialize import from_json, to_json
 from applyviz.engine.planning.model.overview import Alike, Held, Overviewer, OverviewRow
 from applyviz.engine.planning.model.plan import Operation, PlannedObject, Versions
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.model import Risk, RiskLevel
+from applyviz.engine.risks.planning.pods import UNREAD_KEY
+from applyviz.engine.risks.restarts import PODS_RESTART
+from applyviz.engine.risks.set_context import SECRET_CONTENT
 from tests.engine.planning.overviews import read_overview
 
 VERSION, COLOUR = paths.fields("metadata", "labels", "version"), paths.fields("spec", "colour")
@@ -92,9 +95,9 @@ def test_long_values_and_bookkeeping_are_left_out():
 
 def test_risks_come_loudest_first_and_managers_by_name():
     risks = (
-        Risk(RiskKind.SECRET_CONTENT, RiskLevel.INFO),
-        Risk(RiskKind.PODS_RESTART, RiskLevel.MEDIUM),
-        Risk(RiskKind.PODS_RESTART, RiskLevel.MEDIUM),
+        Risk(SECRET_CONTENT, RiskLevel.INFO),
+        Risk(PODS_RESTART, RiskLevel.MEDIUM),
+        Risk(PODS_RESTART, RiskLevel.MEDIUM),
     )
     owned = FieldReason(
         VERSION,
@@ -109,8 +112,8 @@ def test_risks_come_loudest_first_and_managers_by_name():
     found = read_overview(changes)
 
     assert found.risks == (
-        OverviewRow(RiskKind.PODS_RESTART, RiskLevel.MEDIUM, (1,)),
-        OverviewRow(RiskKind.SECRET_CONTENT, RiskLevel.INFO, (1,)),
+        OverviewRow(PODS_RESTART, RiskLevel.MEDIUM, (1,)),
+        OverviewRow(SECRET_CONTENT, RiskLevel.INFO, (1,)),
     )
     assert found.managers == (Held("ci", (1,)), Held("helm", (1,)))
 
@@ -129,12 +132,12 @@ def test_places_of_the_finished_plan_take_the_place_of_the_order_of_reading():
 def test_risks_that_are_found_later_take_the_place_of_those_read_first():
     change = update("a")
     read = Overviewer()
-    read.add(replace(change, risks=(Risk(RiskKind.PODS_RESTART, RiskLevel.MEDIUM),)))
-    read.add(replace(change, risks=(Risk(RiskKind.SECRET_CONTENT, RiskLevel.INFO),)))
+    read.add(replace(change, risks=(Risk(PODS_RESTART, RiskLevel.MEDIUM),)))
+    read.add(replace(change, risks=(Risk(SECRET_CONTENT, RiskLevel.INFO),)))
 
-    read.replace_risks(0, replace(change, risks=(Risk(RiskKind.UNREAD_KEY, RiskLevel.INFO),)))
+    read.replace_risks(0, replace(change, risks=(Risk(UNREAD_KEY, RiskLevel.INFO),)))
 
     assert set(read.find().risks) == {
-        OverviewRow(RiskKind.UNREAD_KEY, RiskLevel.INFO, (0,)),
-        OverviewRow(RiskKind.SECRET_CONTENT, RiskLevel.INFO, (1,)),
+        OverviewRow(UNREAD_KEY, RiskLevel.INFO, (0,)),
+        OverviewRow(SECRET_CONTENT, RiskLevel.INFO, (1,)),
     }

@@ -16,7 +16,8 @@ from applyviz.engine.planning.model.plan import Certainty, Operation
 from applyviz.engine.planning.objects.patch_revert import revert_patch
 from applyviz.engine.planning.simulation.kubectl import list_kubectl_writes, unbind
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, SetAction
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.clientside import NO_LAST_APPLIED
+from applyviz.engine.risks.planning.ownership import PATCHES_APPLIED
 from applyviz.engine.risks.sentences import render_risk
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
@@ -240,7 +241,7 @@ def test_definition_that_cannot_be_read_leaves_the_count_of_a_custom_kind_unknow
 
 
 def list_applied(change):
-    return [render_risk(risk) for risk in change.risks if risk.kind is RiskKind.PATCHES_APPLIED]
+    return [render_risk(risk) for risk in change.risks if risk.kind is PATCHES_APPLIED]
 
 
 def test_risk_names_the_fields_that_others_apply_and_who_applies_them(box):
@@ -276,7 +277,7 @@ def test_annotation_that_cannot_be_read_is_no_last_applied(box):
     change = box.plan_one(patch({"data": {"x": "3"}}), PATCH)
 
     assert change.operation is Operation.UPDATE
-    assert RiskKind.NO_LAST_APPLIED not in {risk.kind for risk in change.risks}
+    assert NO_LAST_APPLIED not in {risk.kind for risk in change.risks}
 
 
 def revert(change):

@@ -9,7 +9,7 @@ import yaml
 
 from applyviz.engine.planning.objects.context import EarlierPrune
 from applyviz.engine.requests.options import ApplyOptions, Prune, PruneMode
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.pruning import PRUNE_CHANGED
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import SchemaOrigin
@@ -52,7 +52,7 @@ def test_choices_that_differ_from_the_last_run_are_risks_of_the_first_deletion(b
 
     plan = box.plan(config("a"), now, earlier=EarlierPrune("3", before, ("app.yaml",)))
 
-    found = [r for c in plan.changes for r in c.risks if r.kind is RiskKind.PRUNE_CHANGED]
+    found = [r for c in plan.changes for r in c.risks if r.kind is PRUNE_CHANGED]
     assert [risk.facts["choice"] for risk in found] == told
 
 

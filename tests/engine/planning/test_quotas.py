@@ -10,7 +10,8 @@ from applyviz.engine.planning.graph.graph import relate
 from applyviz.engine.planning.model.plan import Operation, Versions
 from applyviz.engine.planning.model.quotas import check_quotas
 from applyviz.engine.planning.model.resources import read_amount, write_amount
-from applyviz.engine.risks.model import RelatedObjects, RiskKind
+from applyviz.engine.risks.model import RelatedObjects
+from applyviz.engine.risks.planning.pods import QUOTA_EXCEEDED
 from applyviz.engine.risks.quota_reads import LiveQuotas, list_quota_reads, read_quotas
 from applyviz.engine.risks.sentences import render_risk
 from applyviz.engine.schema.builtin import bundled
@@ -49,7 +50,7 @@ def lines(changes, *quotas, ranges=(), unread=None):
 
 def risks(changes, *quotas, ranges=()):
     related, _graph = relate(changes, RelatedObjects(quotas=LiveQuotas(quotas, ranges)))
-    return [render_risk(r) for one in related for r in one.risks if r.kind is RiskKind.QUOTA_EXCEEDED]
+    return [render_risk(r) for one in related for r in one.risks if r.kind is QUOTA_EXCEEDED]
 
 
 def test_pods_that_exceed_a_quota_are_a_high_risk_and_those_that_fit_are_none():

@@ -14,7 +14,8 @@ from applyviz.engine.requests.annotating import clear_ownership
 from applyviz.engine.requests.calls import RequestTarget
 from applyviz.engine.requests.flow import run_flow
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, ClearPatch, SetAction
-from applyviz.engine.risks.model import RiskKind, RiskLevel
+from applyviz.engine.risks.model import RiskLevel
+from applyviz.engine.risks.planning.ownership import OWNERSHIP_MOVED
 from applyviz.engine.risks.sentences import describe_risk
 from applyviz.engine.schema.builtin import bundled
 from applyviz.sandbox.api.estimates import EstimatingServer
@@ -40,7 +41,7 @@ def run(box, change):
 
 
 def told(change):
-    return [(r.level, describe_risk(r)) for r in change.risks if r.kind is RiskKind.OWNERSHIP_MOVED]
+    return [(r.level, describe_risk(r)) for r in change.risks if r.kind is OWNERSHIP_MOVED]
 
 
 def test_last_applied_is_set_and_nothing_else_changes():

@@ -22,7 +22,9 @@ from applyviz.engine.planning.model.plan import Operation, PlannedObject, Planne
 from applyviz.engine.references.resolving import Knowledge, may_be_made_by
 from applyviz.engine.references.selectors import LabelSelector
 from applyviz.engine.requests.options import ApplyOptions
-from applyviz.engine.risks.model import RelatedObjects, RiskKind
+from applyviz.engine.risks.model import RelatedObjects
+from applyviz.engine.risks.planning.dangling import DANGLING_REFERENCE, MATCHES_NOTHING, MISSING_KEY, MISSING_PORT
+from applyviz.engine.risks.planning.pods import NO_EVICTION, STALE_PODS, UNREAD_KEY
 from applyviz.engine.risks.reference_reads import list_reference_reads, read_references
 from applyviz.engine.risks.sentences import render_risk
 from applyviz.engine.schema.builtin import bundled
@@ -31,13 +33,13 @@ from tests.engine.planning.cluster import Box
 
 CASES = yaml.safe_load((Path(__file__).parents[2] / "cases" / "references" / "risks.yaml").read_text())
 KINDS = {
-    RiskKind.DANGLING_REFERENCE,
-    RiskKind.MISSING_KEY,
-    RiskKind.MISSING_PORT,
-    RiskKind.MATCHES_NOTHING,
-    RiskKind.STALE_PODS,
-    RiskKind.NO_EVICTION,
-    RiskKind.UNREAD_KEY,
+    DANGLING_REFERENCE,
+    MISSING_KEY,
+    MISSING_PORT,
+    MATCHES_NOTHING,
+    STALE_PODS,
+    NO_EVICTION,
+    UNREAD_KEY,
 }
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n"
 
@@ -68,7 +70,7 @@ def list_risks(found: PlannedSet) -> list[list[str]]:
             if risk.kind in KINDS:
                 where, sentence = render_path(risk.path), render_risk(risk)
                 name = f"{change.ref.gvk.kind}/{change.ref.name}"
-                rows.append([name, risk.kind.value, risk.level.value, where, sentence.removeprefix(f"{where}: ")])
+                rows.append([name, risk.kind.slug, risk.level.value, where, sentence.removeprefix(f"{where}: ")])
     return rows
 
 

@@ -9,7 +9,9 @@ from applyviz.engine.planning.model.plan import Certainty, Operation
 from applyviz.engine.planning.model.summary import summarize
 from applyviz.engine.references.resolving import EdgeState
 from applyviz.engine.requests.options import ApplyOptions, Propagation, SetAction
+from applyviz.engine.risks.deletions import DEPENDENTS, TERMINATING, UNFILED_DATA
 from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.planning.dangling import DANGLING_REFERENCE
 from applyviz.engine.risks.sentences import describe_risk
 from tests.engine.planning.cluster import Box
 
@@ -130,7 +132,7 @@ def test_deletion_counts_what_a_namespace_takes_with_it():
 
     (change,) = box.plan(NAMESPACE, deleting()).changes
 
-    assert told(change)[RiskKind.DEPENDENTS] == (
+    assert told(change)[DEPENDENTS] == (
         "Everything in Namespace shop is deleted with it: currently 1 ConfigMap, 1 Pod."
     )
 
@@ -142,10 +144,10 @@ def test_deletion_counts_the_objects_of_a_deleted_kind():
     plan, alone = box.plan(CRD + TOY, deleting()), box.plan(CRD, deleting())
 
     assert rows(plan) == [("bear", "delete"), ("toys.example.com", "delete")]
-    assert told(plan.changes[1])[RiskKind.DEPENDENTS] == (
+    assert told(plan.changes[1])[DEPENDENTS] == (
         "Every Toy in the cluster is deleted with its definition: currently 1 Toy."
     )
-    assert told(alone.changes[0])[RiskKind.DEPENDENTS].startswith("Every Toy in the cluster")
+    assert told(alone.changes[0])[DEPENDENTS].startswith("Every Toy in the cluster")
 
 
 def test_definition_that_serves_no_version_says_that_its_objects_are_unknown():
@@ -162,7 +164,7 @@ def test_definition_that_serves_no_version_says_that_its_objects_are_unknown():
     box.intercept = unserve
     (change,) = box.plan(CRD, deleting()).changes
 
-    assert told(change)[RiskKind.DEPENDENTS].endswith("currently unknown.")
+    assert told(change)[DEPENDENTS].endswith("currently unknown.")
 
 
 def test_object_that_is_being_deleted_says_since_when():
@@ -171,7 +173,7 @@ def test_object_that_is_being_deleted_says_since_when():
 
     (change,) = box.plan(CONFIG, deleting()).changes
 
-    assert told(change)[RiskKind.TERMINATING] == (
+    assert told(change)[TERMINATING] == (
         "ConfigMap settings has been terminating since 2026-06-01T00:00:00Z: the run only waits until it is gone."
     )
 
@@ -182,7 +184,7 @@ def test_many_missing_entries_are_cut():
 
     (change,) = box.plan(CONFIG.replace("{a: x, b: z}", "{}"), deleting()).changes
 
-    assert told(change)[RiskKind.UNFILED_DATA].startswith(
+    assert told(change)[UNFILED_DATA].startswith(
         "7 live entries are not in the manifest: aa, bb, cc, dd, ee and 2 more"
     )
 
@@ -196,7 +198,7 @@ def test_reference_that_stays_is_a_high_risk_and_a_neighbor():
 
     plan = box.plan(CONFIG, deleting())
 
-    (risk,) = [risk for risk in plan.changes[0].risks if risk.kind is RiskKind.DANGLING_REFERENCE]
+    (risk,) = [risk for risk in plan.changes[0].risks if risk.kind is DANGLING_REFERENCE]
     assert (risk.level.value, risk.facts["source"], risk.facts["target"]) == (
         "high",
         "Pod/reader",
@@ -209,7 +211,7 @@ def test_reference_that_stays_is_a_high_risk_and_a_neighbor():
 def test_reference_that_goes_too_is_no_risk(together):
     plan = filled(NAMESPACE, CONFIG, POD).plan(CONFIG + together, deleting())
 
-    assert RiskKind.DANGLING_REFERENCE not in {risk.kind for change in plan.changes for risk in change.risks}
+    assert DANGLING_REFERENCE not in {risk.kind for change in plan.changes for risk in change.risks}
 
 
 def test_data_that_the_manifest_lacks_is_named():
@@ -217,10 +219,10 @@ def test_data_that_the_manifest_lacks_is_named():
 
     one, two = box.plan(CONFIG.replace(", b: z", ""), deleting()), box.plan(CONFIG, deleting())
 
-    assert told(one.changes[0])[RiskKind.UNFILED_DATA] == (
+    assert told(one.changes[0])[UNFILED_DATA] == (
         "The live entry b is not in the manifest: applying it again does not restore it."
     )
-    assert RiskKind.UNFILED_DATA not in told(two.changes[0])
+    assert UNFILED_DATA not in told(two.changes[0])
 
 
 def test_left_out_object_is_not_deleted():
@@ -292,8 +294,8 @@ REFERENCES = ("dangling-reference", "matches-nothing")
 
 def hanging(plan) -> list[tuple[str, str, str]]:
     """The references to what goes: level, risk and the object that stays."""
-    found = (risk for change in plan.changes for risk in change.risks if risk.kind.value in REFERENCES)
-    return sorted((risk.level.value, risk.kind.value, risk.facts["source"]) for risk in found)
+    found = (risk for change in plan.changes for risk in change.risks if risk.kind.slug in REFERENCES)
+    return sorted((risk.level.value, risk.kind.slug, risk.facts["source"]) for risk in found)
 
 
 @pytest.mark.parametrize(

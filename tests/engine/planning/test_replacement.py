@@ -14,6 +14,8 @@ from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObj
 from applyviz.engine.planning.objects.live_values import withhold_live
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Propagation, Replacement
 from applyviz.engine.requests.replacement import choose_names, find_odd_kinds, is_object, name_object, read_names
+from applyviz.engine.risks.deletions import ADDRESS_LOST, DEPENDENTS, FINALIZERS, REPLACED
+from applyviz.engine.risks.immutable import IMMUTABLE_FIELD
 from applyviz.engine.risks.model import RiskKind
 from applyviz.engine.risks.sentences import describe_risk
 from applyviz.sandbox.api.estimates import EstimatingServer
@@ -74,9 +76,9 @@ def test_chosen_object_is_replaced_where_the_server_refuses_its_change(mode):
     assert [r.method for r in change.requests] == ["DELETE", "POST" if mode is ApplyMode.CLIENT else "PATCH"]
     assert change.requests[0].body["propagationPolicy"] == "Background"
     assert change.versions.after["spec"]["template"]["spec"]["containers"][0]["image"] == "a:2"
-    assert RiskKind.REPLACED in kinds_of(change)
-    assert RiskKind.IMMUTABLE_FIELD not in kinds_of(change)
-    told = next(describe_risk(r) for r in change.risks if r.kind is RiskKind.REPLACED)
+    assert REPLACED in kinds_of(change)
+    assert IMMUTABLE_FIELD not in kinds_of(change)
+    told = next(describe_risk(r) for r in change.risks if r.kind is REPLACED)
     assert told.endswith("The server refuses to change spec.template.")
 
 
@@ -225,7 +227,7 @@ def test_service_is_replaced_only_if_it_holds_the_port_in_use_itself(is_of_anoth
     assert change.operation is (Operation.ERROR if is_of_another else Operation.REPLACE)
     if is_of_another:
         return
-    told = next(describe_risk(r) for r in change.risks if r.kind is RiskKind.ADDRESS_LOST)
+    told = next(describe_risk(r) for r in change.risks if r.kind is ADDRESS_LOST)
     assert told.startswith("Service web gives up cluster IP 10.96.0.20, node port 3")
     assert "gets another one" in told
 
@@ -257,10 +259,10 @@ def test_objects_that_belong_to_the_replaced_one_are_named(propagation, told):
 
     change = plan_again(box, JOB.replace("IMAGE", "a:2"), options_of(ApplyMode.SERVER, propagation=propagation))
 
-    (risk,) = (r for r in change.risks if r.kind is RiskKind.DEPENDENTS)
+    (risk,) = (r for r in change.risks if r.kind is DEPENDENTS)
     assert describe_risk(risk) == told
     assert change.requests[0].body["propagationPolicy"] == propagation.value
-    assert (RiskKind.FINALIZERS in kinds_of(change)) == (propagation is Propagation.FOREGROUND)
+    assert (FINALIZERS in kinds_of(change)) == (propagation is Propagation.FOREGROUND)
 
 
 def pod(name: str, owner: str) -> dict:
@@ -283,7 +285,7 @@ def test_kinds_that_may_not_be_listed_are_named():
     box.intercept = forbid
     change = plan_again(box, JOB.replace("IMAGE", "a:2"), options_of(ApplyMode.SERVER))
 
-    (risk,) = (r for r in change.risks if r.kind is RiskKind.DEPENDENTS)
+    (risk,) = (r for r in change.risks if r.kind is DEPENDENTS)
     assert describe_risk(risk) == "Not checked, because they could not be listed: pods, secrets."
 
 
@@ -354,7 +356,7 @@ def test_objects_that_belong_to_a_cluster_scoped_one_are_not_listed(propagation,
     change = plan_again(box, CLASS.replace("PROVISIONER", "b.io/b"), options)
 
     assert change.operation is Operation.REPLACE
-    assert sum(risk.kind is RiskKind.DEPENDENTS for risk in change.risks) == count
+    assert sum(risk.kind is DEPENDENTS for risk in change.risks) == count
     assert not [request for request in box.asked if request.purpose == "list"]
 
 
@@ -366,7 +368,7 @@ def test_many_objects_are_counted():
 
     change = plan_again(box, JOB.replace("IMAGE", "a:2"), options_of(ApplyMode.SERVER))
 
-    (risk,) = (r for r in change.risks if r.kind is RiskKind.DEPENDENTS)
+    (risk,) = (r for r in change.risks if r.kind is DEPENDENTS)
     assert describe_risk(risk).startswith("Pod p0, Pod p1, Pod p2, Pod p3, Pod p4, Pod p5, Pod p6, Pod p7 and 2 more")
 
 

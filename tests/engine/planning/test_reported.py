@@ -60,7 +60,7 @@ def read_rows(change: PlannedObject) -> list[str]:
 
 
 def read_risks(change: PlannedObject) -> list[str]:
-    return [f"{risk.kind.value} {risk.level.value} {render_risk(risk)}" for risk in change.risks]
+    return [f"{risk.kind.slug} {risk.level.value} {render_risk(risk)}" for risk in change.risks]
 
 
 @pytest.mark.parametrize("certainty", CERTAINTIES)

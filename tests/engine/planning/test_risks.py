@@ -3,7 +3,9 @@
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.planning.model.plan import Certainty, Operation
 from applyviz.engine.requests.options import ApplyOptions, Prune, PruneMode
-from applyviz.engine.risks.model import RiskKind, RiskLevel
+from applyviz.engine.risks.deletions import DELETED, REPLACED
+from applyviz.engine.risks.model import RiskLevel
+from applyviz.engine.risks.planning.ownership import FORCED
 from tests.engine.planning.advice import CLIENT
 from tests.engine.planning.cluster import Box
 from tests.engine.planning.test_objects import DEPLOYMENT
@@ -18,7 +20,7 @@ def config_map(value):
 
 
 def find_risks(change, *kinds):
-    wanted = kinds or (RiskKind.FORCED, RiskKind.REPLACED, RiskKind.DELETED)
+    wanted = kinds or (FORCED, REPLACED, DELETED)
     return [(h.kind, h.level, dict(h.facts)) for h in change.risks if h.kind in wanted]
 
 
@@ -26,7 +28,7 @@ def test_overwriting_fields_of_others_is_a_high_risk_that_names_them():
     box = Box()
     box.apply(config_map("theirs"), OTHER)
 
-    assert find_risks(box.plan_one(config_map("ours"), FORCING)) == [(RiskKind.FORCED, HIGH, {"owners": "other"})]
+    assert find_risks(box.plan_one(config_map("ours"), FORCING)) == [(FORCED, HIGH, {"owners": "other"})]
 
 
 def test_force_that_overwrites_nothing_is_no_risk():
@@ -34,15 +36,15 @@ def test_force_that_overwrites_nothing_is_no_risk():
     created = box.plan_one(config_map("theirs"), FORCING)
     box.apply(config_map("theirs"), OTHER)
 
-    assert find_risks(created) == [(RiskKind.FORCED, INFO, {"owners": ""})]
-    assert find_risks(box.plan_one(config_map("theirs"), FORCING)) == [(RiskKind.FORCED, INFO, {"owners": ""})]
+    assert find_risks(created) == [(FORCED, INFO, {"owners": ""})]
+    assert find_risks(box.plan_one(config_map("theirs"), FORCING)) == [(FORCED, INFO, {"owners": ""})]
 
 
 def test_taking_over_from_client_side_apply_is_not_forcing():
     box = Box()
     box.apply(config_map("theirs"), CLIENT)
 
-    assert find_risks(box.plan_one(config_map("ours"), FORCING)) == [(RiskKind.FORCED, INFO, {"owners": ""})]
+    assert find_risks(box.plan_one(config_map("ours"), FORCING)) == [(FORCED, INFO, {"owners": ""})]
 
 
 def test_without_force_nothing_is_forced():
@@ -62,7 +64,7 @@ def test_replacing_is_a_high_risk():
     change = box.plan_one(DEPLOYMENT.replace("APP", "b"), ApplyOptions(is_replacing_on_error=True))
 
     assert change.operation is Operation.REPLACE
-    assert find_risks(change) == [(RiskKind.REPLACED, HIGH, {**WEB, "fields": "spec.selector"})]
+    assert find_risks(change) == [(REPLACED, HIGH, {**WEB, "fields": "spec.selector"})]
 
 
 def test_deleting_is_a_high_risk():
@@ -74,7 +76,7 @@ def test_deleting_is_a_high_risk():
     (change,) = box.plan("", ApplyOptions(prune=prune)).changes
 
     assert change.operation is Operation.PRUNE
-    assert find_risks(change) == [(RiskKind.DELETED, HIGH, {"kind": "ConfigMap", "name": "a"})]
+    assert find_risks(change) == [(DELETED, HIGH, {"kind": "ConfigMap", "name": "a"})]
 
 
 def test_webhook_that_is_down_leaves_an_estimate():

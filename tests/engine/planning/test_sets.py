@@ -12,7 +12,7 @@ from applyviz.engine.planning.model.plan import Certainty, Operation
 from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.sets.planner import SetPlanner, drive
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Order, Prune, PruneMode
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.pruning import PRUNE_SHARE
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import SchemaOrigin
@@ -217,7 +217,7 @@ def test_pruning_much_is_a_risk():
 
     plan = box.plan(config("c0"), prune_by_allowlist("core/v1/ConfigMap"))
 
-    shares = [h for c in plan.changes for h in c.risks if h.kind is RiskKind.PRUNE_SHARE]
+    shares = [h for c in plan.changes for h in c.risks if h.kind is PRUNE_SHARE]
     assert [h.facts for h in shares] == [{"pruned": "3", "members": "4"}]
 
 

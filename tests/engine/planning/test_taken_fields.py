@@ -13,7 +13,7 @@ from applyviz.engine.planning.conflicts.file_edits import EditedText
 from applyviz.engine.planning.model import placeholders
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Handover, TakenField
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.planning.ownership import OWNERSHIP_MOVED
 from tests.engine.planning.cluster import Box
 
 PATH = "/apis/apps/v1/namespaces/default/deployments/web"
@@ -72,7 +72,7 @@ def test_hand_edits_are_taken_with_their_values_and_their_ownership(box):
     live = box.get(PATH)
     for path in (REPLICAS, PAUSED, TIER):
         assert owners_of(live, path) == {("applyviz", "Apply")}
-    (risk,) = [r for r in change.risks if r.kind is RiskKind.OWNERSHIP_MOVED]
+    (risk,) = [r for r in change.risks if r.kind is OWNERSHIP_MOVED]
     assert risk.facts == {
         "how": "taken",
         "manager": "applyviz",

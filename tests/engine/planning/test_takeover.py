@@ -20,7 +20,8 @@ from applyviz.engine.planning.model.server_managed import is_same_object
 from applyviz.engine.planning.model.summary import summarize
 from applyviz.engine.planning.objects.progress import has_moved, is_rest, moved_live
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
-from applyviz.engine.risks.model import RiskKind, RiskLevel
+from applyviz.engine.risks.model import RiskLevel
+from applyviz.engine.risks.planning.ownership import OWNERSHIP_MOVED
 from applyviz.engine.risks.sentences import describe_risk
 from applyviz.sandbox.api.estimates import EstimatingServer
 from tests.engine.planning.cluster import Box
@@ -138,7 +139,7 @@ def test_manifest_that_clears_the_owners_says_so():
     change = box.plan_one(CONFIG.replace("{name: a}", "{name: a, managedFields: [{}]}"), CLIENT)
 
     assert list_moves(change) == {".metadata.managedFields"}
-    (risk,) = (risk for risk in change.risks if risk.kind is RiskKind.OWNERSHIP_MOVED)
+    (risk,) = (risk for risk in change.risks if risk.kind is OWNERSHIP_MOVED)
     assert risk.level is RiskLevel.HIGH
     assert describe_risk(risk).startswith("Field ownership of kubectl-client-side-apply is lost permanently.")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from applyviz.engine.risks.advice import ADVICE
+from applyviz.engine.risks.advice import Advice
 from tests.engine.planning.cluster import Box
 from tests.engine.planning.told_advice import TOLD
 
@@ -92,7 +92,7 @@ def list_told() -> Iterator[str]:
 def test_every_sentence_that_advises_is_carried_out():
     told = set(list_told())
 
-    assert sorted(told - set(TOLD) - set(ADVICE.values()) - NO_ADVICE) == []
+    assert sorted(told - set(TOLD) - {advice.value for advice in Advice} - NO_ADVICE) == []
     assert sorted((set(TOLD) | NO_ADVICE) - told) == [], "these sentences are gone"
 
 

@@ -14,7 +14,9 @@ from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObj
 from applyviz.engine.planning.objects import withheld_messages
 from applyviz.engine.planning.objects.live_values import NOT_SHOWN, withhold_live
 from applyviz.engine.planning.objects.masking import mask_change, mask_risks
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.model import Risk, RiskLevel
+from applyviz.engine.risks.reach import CRD_CHANGED
+from applyviz.engine.risks.texts import RETYPED_VALUE
 
 REF = ObjectRef(GroupVersionKind("", "v1", "Secret"), "default", "login")
 MANIFEST = {"kind": "Secret", "stringData": {"password": "the-password"}, "list": [{"a": 1}]}
@@ -114,7 +116,7 @@ def test_live_values_are_hidden_whatever_they_are(before, told):
 def test_value_of_the_file_leaves_a_risk_where_it_is_masked():
     facts = {"text": "012", "value": "10", "what": "octal"}
     risks = tuple(
-        Risk(RiskKind.RETYPED_VALUE, RiskLevel.MEDIUM, path, facts)
+        Risk(RETYPED_VALUE, RiskLevel.MEDIUM, path, facts)
         for path in (("f:stringData", "f:password"), ("f:metadata", "f:labels", "f:tier"))
     )
 
@@ -126,6 +128,6 @@ def test_value_of_the_file_leaves_a_risk_where_it_is_masked():
 
 
 def test_risks_that_quote_nothing_are_shown_as_they_are():
-    risks = (Risk(RiskKind.CRD_CHANGED, RiskLevel.HIGH, facts={"name": "tills"}),)
+    risks = (Risk(CRD_CHANGED, RiskLevel.HIGH, facts={"name": "tills"}),)
 
     assert mask_risks(change(risks=risks), tag_key=KEY) == mask_change(change(risks=risks), tag_key=KEY).risks == risks

@@ -7,8 +7,8 @@ import pytest
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.requests.dependents import DependentList, find_dependents, list_dependents, list_kinds
-from applyviz.engine.risks.deletions import find_losses
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.deletions import DELETED, DEPENDENTS, find_losses
+from applyviz.engine.risks.model import Risk, RiskLevel
 from applyviz.engine.risks.sentences import describe_risk
 from applyviz.engine.schema.builtin import bundled
 
@@ -20,7 +20,7 @@ def tell(kind: str, live: dict, manifest: dict | None = None, *, is_foreground: 
     group, _, name = kind.rpartition("/")
     ref = ObjectRef(GroupVersionKind(group, "v1", name), "default", "a")
     found = find_losses(ref, {"kind": name, **live}, manifest, is_foreground=is_foreground, seconds=30)
-    return [(risk.kind.value, risk.level.value, describe_risk(risk)) for risk in found]
+    return [(risk.kind.slug, risk.level.value, describe_risk(risk)) for risk in found]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_events_are_not_listed_and_each_kind_once():
     ],
 )
 def test_dependents_are_told(facts, told):
-    risk = Risk(RiskKind.DEPENDENTS, RiskLevel.MEDIUM, facts={"kind": "Node", "name": "a", **facts})
+    risk = Risk(DEPENDENTS, RiskLevel.MEDIUM, facts={"kind": "Node", "name": "a", **facts})
     assert describe_risk(risk) == told
 
 
@@ -151,6 +151,6 @@ def test_dependents_are_told(facts, told):
     ],
 )
 def test_deletion_says_why_the_object_is_pruned(why, told):
-    risk = Risk(RiskKind.DELETED, RiskLevel.HIGH, facts={"kind": "ConfigMap", "name": "a", **why})
+    risk = Risk(DELETED, RiskLevel.HIGH, facts={"kind": "ConfigMap", "name": "a", **why})
 
     assert describe_risk(risk) == told

@@ -12,10 +12,15 @@ import yaml
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
-from applyviz.engine.risks.model import RelatedObjects, Risk, RiskKind, RiskLevel, RiskSubject
+from applyviz.engine.risks.model import KINDS, RelatedObjects, Risk, RiskLevel, RiskSubject
+from applyviz.engine.risks.planning.ownership import FORCED
+from applyviz.engine.risks.planning.whole import MANY_OBJECTS
 from applyviz.engine.risks.pruning import find_changed_choices, find_prune_risks
+from applyviz.engine.risks.restarts import PODS_RESTART
 from applyviz.engine.risks.rules import find_risks, needs_acknowledgment
 from applyviz.engine.risks.sentences import render_risk, title, title_of
+from applyviz.engine.risks.set_context import SECRET_CONTENT
+from applyviz.engine.risks.topology import TOPOLOGY_CHANGED
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import SchemaOrigin
@@ -59,7 +64,7 @@ def test_change_has_the_risks_of_its_case(case: dict[str, Any]) -> None:
     for risk in found:
         where = render_path(risk.path)
         sentence = render_risk(risk).removeprefix(f"{where}: ") if where else render_risk(risk)
-        shown.append([risk.kind.value, risk.level.value, where, sentence])
+        shown.append([risk.kind.slug, risk.level.value, where, sentence])
     assert shown == case["expect"]
 
 
@@ -72,23 +77,23 @@ def test_risk_of_a_file_has_its_line() -> None:
 
 
 def test_high_risks_are_acknowledged_and_nothing_else() -> None:
-    asked = [needs_acknowledgment(Risk(RiskKind.SECRET_CONTENT, level)) for level in RiskLevel]
+    asked = [needs_acknowledgment(Risk(SECRET_CONTENT, level)) for level in RiskLevel]
 
     assert asked == [level is RiskLevel.HIGH for level in RiskLevel]
 
 
 def test_every_kind_has_a_title() -> None:
-    assert all(title(kind) for kind in RiskKind)
+    assert all(title(kind) for kind in KINDS.values())
 
 
 def test_high_risk_may_have_a_title_of_its_own() -> None:
-    assert title(RiskKind.PODS_RESTART) == "Pods restart"
-    assert title_of(Risk(RiskKind.PODS_RESTART, RiskLevel.HIGH)) == "Downtime"
+    assert title(PODS_RESTART) == "Pods restart"
+    assert title_of(Risk(PODS_RESTART, RiskLevel.HIGH)) == "Downtime"
 
 
 def test_every_kind_has_a_sentence_without_what_only_other_facts_say() -> None:
-    many = Risk(RiskKind.MANY_OBJECTS, RiskLevel.HIGH, facts={"count": "60", "limit": "50"})
-    forced = [Risk(RiskKind.FORCED, RiskLevel.HIGH, facts=facts) for facts in ({}, {"owners": "x, y"})]
+    many = Risk(MANY_OBJECTS, RiskLevel.HIGH, facts={"count": "60", "limit": "50"})
+    forced = [Risk(FORCED, RiskLevel.HIGH, facts=facts) for facts in ({}, {"owners": "x, y"})]
 
     assert [render_risk(risk) for risk in (many, *forced)] == [
         "60 objects change in one run; the policy limit for a large change is 50.",
@@ -127,9 +132,9 @@ def test_owners_of_parts_of_what_is_one_value_now_are_told_once() -> None:
     found = find_risks(RiskSubject(ObjectRef.from_object(live), live=live, kind=kind))
 
     assert [(risk.kind, render_path(risk.path), risk.facts["manager"]) for risk in found] == [
-        (RiskKind.TOPOLOGY_CHANGED, ".spec.whole", "a"),
-        (RiskKind.TOPOLOGY_CHANGED, ".spec.fixed", "a"),
-        (RiskKind.TOPOLOGY_CHANGED, '.spec.parts[name="x"].tags', "a"),
+        (TOPOLOGY_CHANGED, ".spec.whole", "a"),
+        (TOPOLOGY_CHANGED, ".spec.fixed", "a"),
+        (TOPOLOGY_CHANGED, '.spec.parts[name="x"].tags', "a"),
     ]
     assert render_risk(found[0]) == (
         ".spec.whole: a owns this under an older schema (granular to atomic):"

@@ -17,7 +17,8 @@ from applyviz.engine.objects.exchange import APPLY_PATCH, Request
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.model.plan import Operation, Versions
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.model import Risk, RiskLevel
+from applyviz.engine.risks.removals import REMOVAL_WILL_NOT_HAPPEN
 from applyviz.records.enums import AuditAction
 from applyviz.web.components.object_links import link_alone
 from applyviz.web.reviews.pages.tabs import ReviewTab
@@ -78,9 +79,7 @@ def build_plan(texts):
         conflicts=tuple(
             Conflict(o.manager, "Apply", "v1", "", f.path, o.manager) for f, o in zip(fields[:20], owners, strict=False)
         ),
-        risks=tuple(
-            Risk(RiskKind.REMOVAL_WILL_NOT_HAPPEN, RiskLevel.MEDIUM, f.path, {"owners": f.detail}) for f in fields[:20]
-        ),
+        risks=tuple(Risk(REMOVAL_WILL_NOT_HAPPEN, RiskLevel.MEDIUM, f.path, {"owners": f.detail}) for f in fields[:20]),
         warnings=texts,
     )
     named = [

@@ -8,7 +8,8 @@ from django.urls import reverse
 
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.deletions import DELETED
+from applyviz.engine.risks.model import Risk, RiskLevel
 from applyviz.records.enums import PlanState
 from applyviz.records.models import ChangeRequest, Cluster, Plan, Review
 from applyviz.workflow.approvals import acknowledgments
@@ -114,7 +115,7 @@ def test_home_asks_once_as_whom_somebody_is_known_to_a_cluster(as_viewer, alice,
 
 
 def test_home_asks_for_an_acknowledgment_before_an_approval(as_bob, alice):
-    risk = Risk(RiskKind.DELETED, RiskLevel.HIGH)
+    risk = Risk(DELETED, RiskLevel.HIGH)
     rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.UPDATE, risks=(risk,))])
 
     page = as_bob.get(URL).content.decode()
@@ -135,9 +136,9 @@ def test_home_waits_for_an_approval_only_where_it_can_be_given(as_bob, alice):
 
 
 def test_home_asks_an_approver_to_open_high_risk_objects_first(as_bob, bob, alice):
-    risk = Risk(RiskKind.DELETED, RiskLevel.HIGH)
+    risk = Risk(DELETED, RiskLevel.HIGH)
     plan = rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.UPDATE, risks=(risk,))])
-    acknowledgments.acknowledge_risks(plan, RiskKind.DELETED, by=bob, positions=(0,))
+    acknowledgments.acknowledge_risks(plan, DELETED, by=bob, positions=(0,))
 
     page = as_bob.get(URL).content.decode()
 

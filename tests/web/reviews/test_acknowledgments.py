@@ -8,14 +8,15 @@ from django.urls import reverse
 
 from applyviz.engine.planning.digest.serialize import change_from_json
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.model import Risk, RiskLevel
+from applyviz.engine.risks.restarts import PODS_RESTART
 from applyviz.records.models import Acknowledgment
 from applyviz.web.components.object_links import link_alone
 from applyviz.workflow.approvals import acknowledgments
 from tests.builders import make_policy
 from tests.web import builders, rows
 
-KIND = RiskKind.PODS_RESTART.value
+KIND = PODS_RESTART.slug
 
 
 def make_dangerous(alice, *names, level=RiskLevel.HIGH):
@@ -25,7 +26,7 @@ def make_dangerous(alice, *names, level=RiskLevel.HIGH):
         operation=Operation.UPDATE,
         conflicts=(),
         open_fields=(),
-        risks=(Risk(RiskKind.PODS_RESTART, level, facts={"strategy": "Recreate"}),),
+        risks=(Risk(PODS_RESTART, level, facts={"strategy": "Recreate"}),),
     )
     return rows.make_plan(alice, [replace(change, ref=change.ref._replace(name=name)) for name in names])
 
@@ -133,7 +134,7 @@ def test_list_shows_each_object_with_its_sentence_and_lines(as_viewer, dangerous
 
 
 def test_counts_of_risks_agree_everywhere(as_alice, dangerous, alice):
-    acknowledgments.acknowledge_risks(dangerous, RiskKind.PODS_RESTART, by=alice, positions=[0])
+    acknowledgments.acknowledge_risks(dangerous, PODS_RESTART, by=alice, positions=[0])
 
     def count() -> list[bool]:
         overview = as_alice.get(url(dangerous, "show-overview")).content.decode()
@@ -145,7 +146,7 @@ def test_counts_of_risks_agree_everywhere(as_alice, dangerous, alice):
         ] + [f"{int(done)} of 1 high risk acknowledged" in listed, ("✓</span> acknowledged" in overview) is done]
 
     half = count()
-    acknowledgments.acknowledge_risks(dangerous, RiskKind.PODS_RESTART, by=alice, positions=[1])
+    acknowledgments.acknowledge_risks(dangerous, PODS_RESTART, by=alice, positions=[1])
 
     assert (half, count()) == ([True] * 4, [True] * 4)
 
@@ -197,7 +198,7 @@ def test_same_kind_at_two_levels_has_two_places(as_bob, alice):
             replace(
                 change,
                 ref=change.ref._replace(name=level.value),
-                risks=(Risk(RiskKind.PODS_RESTART, level, facts={"strategy": strategy, "pods": "3"}),),
+                risks=(Risk(PODS_RESTART, level, facts={"strategy": strategy, "pods": "3"}),),
             )
             for level, strategy in levels
         ],
@@ -234,7 +235,7 @@ def test_blocked_objects_are_one_medium_risk_that_leads_to_the_conflict(as_alice
 def test_superseded_plan_shows_no_acknowledgment_of_the_next_one(as_bob, dangerous, bob):
     changes = [change_from_json(row.document) for row in dangerous.changes.all()]
     following = rows.add_plan(dangerous, changes)
-    acknowledgments.acknowledge_risks(following, RiskKind.PODS_RESTART, by=bob)
+    acknowledgments.acknowledge_risks(following, PODS_RESTART, by=bob)
 
     old, new = (as_bob.get(url(plan, "show-risks")).content.decode() for plan in (dangerous, following))
     after_it = rows.add_plan(following, changes)

@@ -7,7 +7,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.model import Risk, RiskLevel
+from applyviz.engine.risks.removals import REMOVAL_WILL_NOT_HAPPEN
 from applyviz.records.enums import ClusterKind
 from applyviz.records.models import ApplyRun, Approval, Cluster, Comment, Resolution
 from applyviz.workflow.approvals import acknowledgments
@@ -147,10 +148,10 @@ def test_comment_is_no_decision(as_bob, plan):
 
 
 def test_sheet_says_who_acknowledged_and_what_is_forced(as_bob, alice):
-    risk = Risk(RiskKind.REMOVAL_WILL_NOT_HAPPEN, RiskLevel.HIGH, builders.REPLICAS, {"owners": "x"})
+    risk = Risk(REMOVAL_WILL_NOT_HAPPEN, RiskLevel.HIGH, builders.REPLICAS, {"owners": "x"})
     change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), risks=(risk,))
     plan = rows.make_plan(alice, [change])
-    acknowledgments.acknowledge_risks(plan, RiskKind.REMOVAL_WILL_NOT_HAPPEN, by=alice)
+    acknowledgments.acknowledge_risks(plan, REMOVAL_WILL_NOT_HAPPEN, by=alice)
     Resolution.objects.create(
         review=plan.review, plan=plan, by=alice, object_key="apps/Deployment/shop/frontend", path=".spec.replicas",
         manager="kubectl-edit", choice="overwrite", created_at=timezone.now(),

@@ -12,7 +12,9 @@ from django.urls import reverse
 
 from applyviz.engine.planning.model.plan import Operation, Versions
 from applyviz.engine.requests.options import ApplyMode, Prune, PruneMode, SetAction
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.model import Risk, RiskLevel
+from applyviz.engine.risks.reach import CRD_CHANGED
+from applyviz.engine.risks.removals import REMOVAL_WILL_NOT_HAPPEN
 from applyviz.records.models import ViewedObject
 from applyviz.workflow.approvals import viewed_objects
 from tests.stories import Team, config_map
@@ -51,7 +53,7 @@ def part(answer, anchor) -> str:
 @pytest.fixture
 def mixed(alice):
     """An update, a creation, a conflict, a risk, and what stays as it is; no two change alike."""
-    risk = Risk(RiskKind.CRD_CHANGED, RiskLevel.HIGH, facts={"name": "tills", "kind": "Till"})
+    risk = Risk(CRD_CHANGED, RiskLevel.HIGH, facts={"name": "tills", "kind": "Till"})
     live = builders.build_change().versions
     return rows.make_plan(
         alice,
@@ -207,7 +209,7 @@ def test_tick_is_kept_and_taken_away(as_bob, mixed):
 
 
 def _risky(name: str, level: RiskLevel = RiskLevel.HIGH):
-    risk = Risk(RiskKind.REMOVAL_WILL_NOT_HAPPEN, level, builders.REPLICAS, {"owners": "x"})
+    risk = Risk(REMOVAL_WILL_NOT_HAPPEN, level, builders.REPLICAS, {"owners": "x"})
     return replace(update(name), risks=(risk,))
 
 

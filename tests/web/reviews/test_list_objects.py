@@ -7,7 +7,8 @@ import pytest
 from django.urls import reverse
 
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.model import Risk, RiskLevel
+from applyviz.engine.risks.removals import REMOVAL_WILL_NOT_HAPPEN
 from applyviz.records.models import ViewedObject
 from applyviz.web.components.object_links import link_alone
 from tests.web import builders, rows
@@ -23,7 +24,7 @@ def _change(name: str, namespace: str = "shop", operation: Operation = Operation
 
 @pytest.fixture
 def many(alice):
-    danger = Risk(RiskKind.REMOVAL_WILL_NOT_HAPPEN, RiskLevel.HIGH, builders.REPLICAS, {"owners": "x"})
+    danger = Risk(REMOVAL_WILL_NOT_HAPPEN, RiskLevel.HIGH, builders.REPLICAS, {"owners": "x"})
     return rows.make_plan(
         alice,
         [

@@ -12,7 +12,9 @@ from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.objects import paths
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.model.plan import Operation, Versions
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.model import Risk, RiskLevel
+from applyviz.engine.risks.planning.ownership import FORCED
+from applyviz.engine.risks.reach import CLUSTER_SCOPED, RBAC_CHANGED
 from applyviz.web.components.object_links import link_alone
 from tests.web import builders, reading, rows
 
@@ -28,7 +30,7 @@ def make_role(*rules: list[str]) -> dict[str, object]:
     }
 
 
-def show_risks(browser, author, live, after, kind=RiskKind.RBAC_CHANGED):
+def show_risks(browser, author, live, after, kind=RBAC_CHANGED):
     risk = Risk(kind, RiskLevel.HIGH, (), {"kind": "Role", "name": "deployer"})
     change = replace(
         builders.build_change(), ref=ROLE, operation=Operation.UPDATE, conflicts=(), open_fields=(), fields=(),
@@ -62,7 +64,7 @@ def test_all_lines_that_are_left_out_are_counted(as_bob, alice, count):
     live = make_role(["get"])
     after = make_role(["get", *(f"verb-{n}" for n in range(count))])
 
-    _plan, page = show_risks(as_bob, alice, live, after, RiskKind.CLUSTER_SCOPED)
+    _plan, page = show_risks(as_bob, alice, live, after, CLUSTER_SCOPED)
 
     assert len(lines_of(page)) == 12
     assert f"and {count - 12} more lines in the diff" in reading.text_of(page)
@@ -79,7 +81,7 @@ def test_forced_fields_are_those_that_another_manager_loses(as_bob, alice):
     change = replace(
         base, operation=Operation.UPDATE, conflicts=(), open_fields=(), fields=tuple(fields),
         versions=replace(base.versions, after=base.versions.manifest),
-        risks=(Risk(RiskKind.FORCED, RiskLevel.HIGH, facts={"owners": "kubectl-set"}),),
+        risks=(Risk(FORCED, RiskLevel.HIGH, facts={"owners": "kubectl-set"}),),
     )  # fmt: skip
     plan = rows.make_plan(alice, [change])
 

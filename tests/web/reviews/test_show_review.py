@@ -8,7 +8,10 @@ from django.urls import reverse
 
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.immutable import IMMUTABLE_FIELD
+from applyviz.engine.risks.model import Risk, RiskLevel
+from applyviz.engine.risks.reach import CRD_CHANGED
+from applyviz.engine.risks.removals import REMOVAL_WILL_NOT_HAPPEN
 from applyviz.web.components.object_links import link_alone
 from applyviz.web.reviews.views.tabs import COOKIE
 from applyviz.workflow.approvals import acknowledgments
@@ -47,7 +50,7 @@ def test_review_names_both_values_owners_and_reason(as_alice, plan):
 
 def test_blockers_link_to_the_very_conflict_and_to_the_broken_object(as_bob, alice):
     conflicting, first = builders.build_change(), ObjectRef(GroupVersionKind("", "v1", "ConfigMap"), "shop", "first")
-    risks = (Risk(RiskKind.CRD_CHANGED, RiskLevel.HIGH),)
+    risks = (Risk(CRD_CHANGED, RiskLevel.HIGH),)
     risky = replace(conflicting, ref=first, operation=Operation.UPDATE, conflicts=(), fields=(), risks=risks)
     broken = replace(risky, ref=first._replace(name="broken"), operation=Operation.ERROR, error="no", risks=())
     page = reading.read(as_bob, url(rows.make_plan(alice, [risky, broken, conflicting])))
@@ -138,7 +141,7 @@ def test_plan_that_is_not_complete_claims_no_number(as_alice, alice, state, said
 @pytest.mark.parametrize(("operation", "is_assessed"), [(Operation.ERROR, False), (Operation.UPDATE, True)])
 def test_object_with_an_error_is_not_said_to_have_no_risk(as_alice, alice, operation, is_assessed):
     calm = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), open_fields=(), risks=())
-    risks = () if is_assessed else (Risk(RiskKind.IMMUTABLE_FIELD, RiskLevel.HIGH),)
+    risks = () if is_assessed else (Risk(IMMUTABLE_FIELD, RiskLevel.HIGH),)
     other = replace(calm, ref=calm.ref._replace(name="other"), operation=operation, risks=risks)
     plan = rows.make_plan(alice, [calm, other])
 
@@ -223,7 +226,7 @@ def test_track_says_whether_rollouts_were_awaited(as_viewer, plan, bob, waits, t
 
 
 def test_picture_says_what_its_underline_means(as_viewer, alice, plan):
-    danger = Risk(RiskKind.REMOVAL_WILL_NOT_HAPPEN, RiskLevel.HIGH, builders.REPLICAS, {"owners": "x"})
+    danger = Risk(REMOVAL_WILL_NOT_HAPPEN, RiskLevel.HIGH, builders.REPLICAS, {"owners": "x"})
     risky = rows.make_plan(alice, [replace(builders.build_change(), risks=(danger,))])
 
     pages = [as_viewer.get(url(one)).content.decode() for one in (plan, risky)]
@@ -274,7 +277,7 @@ def next_act(browser, plan) -> str:
 
 
 def test_next_act_is_what_this_person_can_do(as_alice, as_bob, as_viewer, refused_plan, alice):
-    risks = (Risk(RiskKind.CRD_CHANGED, RiskLevel.HIGH),)
+    risks = (Risk(CRD_CHANGED, RiskLevel.HIGH),)
     risky = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), risks=risks)
     risky_plan = rows.make_plan(alice, [risky])
 
@@ -291,10 +294,10 @@ def test_next_act_is_what_this_person_can_do(as_alice, as_bob, as_viewer, refuse
 
 
 def test_approver_is_told_which_objects_to_view_and_then_approves(as_bob, bob, alice):
-    risks = (Risk(RiskKind.REMOVAL_WILL_NOT_HAPPEN, RiskLevel.HIGH, builders.REPLICAS, {"owners": "x"}),)
+    risks = (Risk(REMOVAL_WILL_NOT_HAPPEN, RiskLevel.HIGH, builders.REPLICAS, {"owners": "x"}),)
     risky = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), risks=risks)
     plan = rows.make_plan(alice, [risky])
-    acknowledgments.acknowledge_risks(plan, RiskKind.REMOVAL_WILL_NOT_HAPPEN, by=alice)
+    acknowledgments.acknowledge_risks(plan, REMOVAL_WILL_NOT_HAPPEN, by=alice)
 
     before = next_act(as_bob, plan)
     as_bob.post(reverse("reviews:mark-viewed", args=[plan.review.number, 1]), {"seen": "0"})

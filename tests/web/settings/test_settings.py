@@ -24,8 +24,8 @@ RULES = {
     "kept_kinds": "core/PersistentVolumeClaim", "most_deletions": "5", "most_pruned_percent": "20",
     "critical_kinds": "core/Secret, apps/StatefulSet",
     "owners": "kind:*/Role ops 2\nfile:deploy/** ops\n",
-    **{f"approvals_{kind.name}": "0" for kind in POLICY_RISKS},
-    "approvals_RBAC_CHANGED": "3",
+    **{f"approvals_{kind.slug}": "0" for kind in POLICY_RISKS},
+    "approvals_rbac": "3",
 }  # fmt: skip
 
 

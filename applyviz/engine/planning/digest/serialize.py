@@ -1,8 +1,9 @@
 """Convert plans and changes to plain JSON values and back, without loss.
 
 Every frozen dataclass of a plan is written by its fields, without those at their defaults; references are lists, enums
-their text. Types are inspected once each: a plan has hundreds of values of a few types per object. Versions, requests
-and fields of a change are packed (`packing.py`). A format version is added on top, so that other formats are refused.
+their text, and kinds of risks their slug. Types are inspected once each: a plan has hundreds of values of a few types
+per object. Versions, requests and fields of a change are packed (`packing.py`). A format version is added on top, so
+that other formats are refused.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from applyviz.engine.planning.digest.packing import (
 )
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.requests.options import ApplyOptions
+from applyviz.engine.risks.model import RiskKind, find_kind
 
 FORMAT = 1
 """The format of stored options; digests cover it."""
@@ -53,6 +55,8 @@ def to_json(value: Any) -> Any:
     """Return a value of a plan as JSON; plain JSON values are unchanged."""
     if type(value) in _PLAIN:
         return value
+    if isinstance(value, RiskKind):
+        return value.slug
     fields = _list_fields(value.__class__)
     if fields is not None:
         return _fields_to_json(value, fields)
@@ -125,6 +129,8 @@ def _reader(wanted: Any) -> Reader:
         return partial(_read_optional, _reader(next(a for a in args if a is not type(None))))
     if origin is tuple:
         return partial(_read_items, _reader(args[0]))
+    if wanted is RiskKind:
+        return find_kind
     if isinstance(wanted, type):
         if dataclasses.is_dataclass(wanted):
             return partial(_read_fields, wanted)

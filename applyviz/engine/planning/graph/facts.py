@@ -13,7 +13,7 @@ from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.model.summary import list_image_changes, read_images
 from applyviz.engine.references.pods import find_pod_template
 from applyviz.engine.references.reading import list_entries, text_at
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.restarts import PODS_RESTART
 
 _LIMITS = {
     "HorizontalPodAutoscaler": ("minReplicas", "maxReplicas"),
@@ -71,7 +71,7 @@ def _list_images(change: PlannedObject) -> dict[str, str]:
 
 def _list_restart(change: PlannedObject) -> dict[str, str]:
     for risk in change.risks:
-        if risk.kind is RiskKind.PODS_RESTART:
+        if risk.kind is PODS_RESTART:
             is_down = "stops" in risk.facts
             return {"restarts": risk.facts.get("pods", ""), **({"downtime": "yes"} if is_down else {})}
     return {}

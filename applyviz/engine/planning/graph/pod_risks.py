@@ -18,8 +18,10 @@ from applyviz.engine.planning.model.plan import DELETIONS, Operation, PlannedObj
 from applyviz.engine.references.model import Key, ReferenceKind
 from applyviz.engine.references.reading import map_at
 from applyviz.engine.references.resolving import Edge
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.model import Risk
+from applyviz.engine.risks.planning.pods import NO_EVICTION, STALE_PODS, UNREAD_KEY
 from applyviz.engine.risks.reference_reads import READERS
+from applyviz.engine.risks.restarts import PODS_RESTART
 
 _RUNNING = frozenset(("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Pod"))
 _SCALED = frozenset(("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"))
@@ -40,7 +42,7 @@ def _restarts(around: PlanReferences, key: Key) -> bool:
     change = around.find_change(key)
     if change is None:
         return False
-    return change.operation in _REPLACED or any(risk.kind is RiskKind.PODS_RESTART for risk in change.risks)
+    return change.operation in _REPLACED or any(risk.kind is PODS_RESTART for risk in change.risks)
 
 
 def is_stale(edge: Edge, around: PlanReferences, changed: tuple[str, ...]) -> bool:
@@ -73,11 +75,11 @@ def find_stale(around: PlanReferences, incoming: dict[Key, list[Edge]]) -> Itera
                 "count": str(len(workloads)),
                 "keys": _list_some(sorted(keys)),
             }
-            yield key, Risk(RiskKind.STALE_PODS, RiskLevel.MEDIUM, fields("data"), facts)
+            yield key, STALE_PODS.at(fields("data"), facts)
         unread = [name for name in changed if all(edge.key and edge.key != name for edge in readers)]
         if unread and readers and key[1] == "ConfigMap" and around.knowledge.knows_all(READERS, key[2]):
             facts = {"keys": _list_some(unread), "count": str(len(unread))}
-            yield key, Risk(RiskKind.UNREAD_KEY, RiskLevel.INFO, fields("data"), facts)
+            yield key, UNREAD_KEY.at(fields("data"), facts)
 
 
 def _scale(value: JSONValue, pods: int) -> int | None:
@@ -132,7 +134,7 @@ def find_blocked_evictions(around: PlanReferences, incoming: dict[Key, list[Edge
             continue
         pods, workloads = found
         facts = {"budget": show(budget), "pods": str(pods), "workloads": _list_some([show(key) for key in workloads])}
-        risk = Risk(RiskKind.NO_EVICTION, RiskLevel.MEDIUM, facts=facts)
+        risk = NO_EVICTION.at(facts=facts)
         if around.is_written(budget):
             yield budget, risk
         else:

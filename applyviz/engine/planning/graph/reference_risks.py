@@ -18,6 +18,7 @@ from applyviz.engine.planning.model.plan import DELETIONS
 from applyviz.engine.references.model import Key, PlainPath, ReferenceKind
 from applyviz.engine.references.resolving import Edge, EdgeState
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.planning.dangling import DANGLING_REFERENCE, MATCHES_NOTHING, MISSING_KEY, MISSING_PORT
 
 # What fails without the target, and the level of the risk.
 _EFFECTS: dict[ReferenceKind, tuple[str, RiskLevel]] = {
@@ -35,10 +36,10 @@ _EFFECTS: dict[ReferenceKind, tuple[str, RiskLevel]] = {
     ReferenceKind.NETWORK_POLICY: ("policy", RiskLevel.INFO),
 }
 _KINDS = {
-    EdgeState.MISSING: RiskKind.DANGLING_REFERENCE,
-    EdgeState.KEY_MISSING: RiskKind.MISSING_KEY,
-    EdgeState.PORT_MISSING: RiskKind.MISSING_PORT,
-    EdgeState.NO_MATCH: RiskKind.MATCHES_NOTHING,
+    EdgeState.MISSING: DANGLING_REFERENCE,
+    EdgeState.KEY_MISSING: MISSING_KEY,
+    EdgeState.PORT_MISSING: MISSING_PORT,
+    EdgeState.NO_MATCH: MATCHES_NOTHING,
 }
 # Lists of pods whose entries are identified by their name.
 _NAMED = frozenset(
@@ -125,11 +126,11 @@ def _describe(edge: Edge, makers: Makers) -> Risk:
     effect, level = _EFFECTS[edge.kind]
     facts = {"source": show(edge.source), "target": show(edge.target), "effect": effect}
     kind = _KINDS[edge.state]
-    if kind is RiskKind.MATCHES_NOTHING:
+    if kind is MATCHES_NOTHING:
         facts = {"source": show(edge.source), "selector": edge.detail, "effect": effect}
     if edge.state is not EdgeState.MISSING and edge.key:
         facts["key"] = edge.key
-    maker = makers.find(edge.target, edge.source) if kind is RiskKind.DANGLING_REFERENCE else ""
+    maker = makers.find(edge.target, edge.source) if kind is DANGLING_REFERENCE else ""
     if maker:
         facts["maker"] = maker
         level = RiskLevel.INFO

@@ -29,7 +29,8 @@ from applyviz.engine.planning.model.resources import (
     write_amount,
 )
 from applyviz.engine.references.model import Key
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.model import Risk
+from applyviz.engine.risks.planning.pods import QUOTA_EXCEEDED
 from applyviz.engine.risks.quota_reads import WORKLOADS, LiveQuotas
 
 _QUOTA = ("", "ResourceQuota")
@@ -162,4 +163,4 @@ def find_quota_risks(changes: Sequence[PlannedObject], live: LiveQuotas) -> Iter
         for one in pods:
             is_cause = one.lacks(resource) if line.fit is Fit.UNSET else one.grow(resource) > 0
             if one.key[2] == line.namespace and is_cause:
-                yield one.key, Risk(RiskKind.QUOTA_EXCEEDED, RiskLevel.HIGH, facts=facts)
+                yield one.key, QUOTA_EXCEEDED.at(facts=facts)

@@ -16,7 +16,7 @@ from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.model.resources import ResourceSum, sum_resources
 from applyviz.engine.requests.calls import moves_ownership
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.restarts import PODS_RESTART
 
 _WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Pod", "Job")
 _SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
@@ -87,7 +87,7 @@ class PlanSummary:
 
 def _read_restart(change: PlannedObject) -> Restart | None:
     for risk in change.risks:
-        if risk.kind is RiskKind.PODS_RESTART:
+        if risk.kind is PODS_RESTART:
             facts = risk.facts
             pods = facts.get("pods", "")
             return Restart(change.ref, int(pods) if pods.isdigit() else 0, facts.get("strategy", ""), "stops" in facts)

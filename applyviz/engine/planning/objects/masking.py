@@ -26,7 +26,8 @@ from applyviz.engine.planning.objects.name_masking import PathNames, mask_paths,
 from applyviz.engine.planning.objects.operation_masking import MaskedPatch, mask_operations
 from applyviz.engine.planning.objects.resolution_masking import ResolutionMask
 from applyviz.engine.planning.objects.withheld_messages import holds_masked, withhold
-from applyviz.engine.risks.model import Risk, RiskKind
+from applyviz.engine.risks.model import Risk
+from applyviz.engine.risks.texts import RETYPED_VALUE
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ def _begin(change: PlannedObject, tag_key: bytes, policy: MaskPolicy) -> _Mask:
 
 def _mask_risk(risk: Risk, manifest: FieldFinder) -> Risk:
     """Return a risk without the quoted value of the file if the manifest's value is masked."""
-    if risk.kind is not RiskKind.RETYPED_VALUE or not _is_hidden(manifest, risk.path):
+    if risk.kind is not RETYPED_VALUE or not _is_hidden(manifest, risk.path):
         return risk
     return replace(risk, facts={**risk.facts, "text": "", "value": ""})
 
@@ -138,7 +139,7 @@ def mask_risks(change: PlannedObject, *, tag_key: bytes, policy: MaskPolicy = DE
     using = _begin(change, tag_key, policy)
     names = using.read_names()
     risks = tuple(mask_risk_names(risk, names) for risk in change.risks) if names.paths else change.risks
-    if all(risk.kind is not RiskKind.RETYPED_VALUE for risk in risks):
+    if all(risk.kind is not RETYPED_VALUE for risk in risks):
         return risks
     finder = FieldFinder(using.mask_one(change.versions.manifest))
     return tuple(_mask_risk(risk, finder) for risk in risks)

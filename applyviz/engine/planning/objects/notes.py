@@ -23,7 +23,8 @@ from applyviz.engine.planning.objects.write_risks import add_write_risks
 from applyviz.engine.requests.members import Member
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.engine.requests.takeover import find_managers
-from applyviz.engine.risks.model import Risk, RiskKind, RiskSubject
+from applyviz.engine.risks.conversion import CONVERSION_NOT_ASKED
+from applyviz.engine.risks.model import Risk, RiskSubject
 from applyviz.engine.risks.rules import find_risks
 from applyviz.engine.risks.sentences import describe_risk
 
@@ -99,7 +100,7 @@ def _find_blocked_removals(
 
 def _explain_conversion(change: PlannedObject) -> PlannedObject:
     """Return an estimated change with the note that another program converts between its versions."""
-    unconverted = [h for h in change.risks if h.kind is RiskKind.CONVERSION_NOT_ASKED]
+    unconverted = [h for h in change.risks if h.kind is CONVERSION_NOT_ASKED]
     if not unconverted or change.certainty is not Certainty.ESTIMATED:
         return change
     sentence = describe_risk(unconverted[0])

@@ -18,7 +18,9 @@ from applyviz.engine.objects.paths import FieldPath, fields, render_path
 from applyviz.engine.ownership.managed_fields import find_entries
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Handover
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.model import Risk, RiskLevel
+from applyviz.engine.risks.planning.ownership import OWNERSHIP_MOVED
+from applyviz.engine.risks.removals import REMOVAL_WILL_NOT_HAPPEN
 
 _NAMED = 3
 _OWNERS = fields("metadata", "managedFields")
@@ -33,7 +35,7 @@ def name_fields(paths: Iterable[FieldPath]) -> str:
 
 
 def _make(how: str, **facts: str) -> Risk:
-    return Risk(RiskKind.OWNERSHIP_MOVED, RiskLevel.MEDIUM, facts={"how": how, **facts})
+    return OWNERSHIP_MOVED.at(facts={"how": how, **facts})
 
 
 def _group(fields: Iterable[HandedField]) -> dict[str, list[FieldPath]]:
@@ -81,5 +83,5 @@ def drop_intended(risks: Iterable[Risk], given: Iterable[Handover]) -> tuple[Ris
     return tuple(
         risk
         for risk in risks
-        if risk.kind is not RiskKind.REMOVAL_WILL_NOT_HAPPEN or not any(risk.path[: len(p)] == p for p in paths)
+        if risk.kind is not REMOVAL_WILL_NOT_HAPPEN or not any(risk.path[: len(p)] == p for p in paths)
     )

@@ -14,8 +14,10 @@ from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.objects.ownership_risks import drop_intended, find_moves
 from applyviz.engine.requests.options import ApplyOptions, Propagation
-from applyviz.engine.risks.deletions import find_losses
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.deletions import REPLACED, find_losses
+from applyviz.engine.risks.immutable import IMMUTABLE_FIELD
+from applyviz.engine.risks.model import Risk, RiskLevel
+from applyviz.engine.risks.planning.ownership import FORCED
 from applyviz.engine.risks.rules import sort_risks
 
 
@@ -38,7 +40,7 @@ def _find_forced(change: PlannedObject, own: Collection[str]) -> Risk | None:
         return None
     owners = _find_overwritten(change, own)
     level = RiskLevel.HIGH if owners else RiskLevel.INFO
-    return Risk(RiskKind.FORCED, level, facts={"owners": ", ".join(sorted(owners))})
+    return FORCED.at(facts={"owners": ", ".join(sorted(owners))}, level=level)
 
 
 def list_losses(ref: ObjectRef, live: JSONObject, manifest: JSONObject | None, options: ApplyOptions) -> list[Risk]:
@@ -55,9 +57,9 @@ def add_write_risks(change: PlannedObject, *, own: Collection[str], options: App
     found = [_find_forced(change, own)]
     if change.operation is Operation.REPLACE:
         facts = {"fields": ", ".join(change.refused_fields)} if change.refused_fields else {}
-        found.append(Risk(RiskKind.REPLACED, RiskLevel.HIGH, facts={**name_object(change.ref), **facts}))
+        found.append(REPLACED.at(facts={**name_object(change.ref), **facts}))
         found += list_losses(change.ref, change.versions.live or {}, change.versions.manifest, options)
-        change = replace(change, risks=tuple(r for r in change.risks if r.kind is not RiskKind.IMMUTABLE_FIELD))
+        change = replace(change, risks=tuple(r for r in change.risks if r.kind is not IMMUTABLE_FIELD))
     found += find_moves(change, options)
     kept = drop_intended(change.risks, options.list_handovers(change.ref.key))
     risks = sort_risks((*kept, *(risk for risk in found if risk is not None)))

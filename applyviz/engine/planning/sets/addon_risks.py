@@ -8,7 +8,8 @@ At an update kOps marks nodes with an annotation, and its rolling update replace
 from __future__ import annotations
 
 from applyviz.engine.channels.model import AddonPlan, AddonReason, AddonRecord
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.model import Risk, RiskLevel
+from applyviz.engine.risks.planning.addons import ADDON_SKIPPED, NEEDS_ROLLING_UPDATE
 
 
 def find_skipped(one: AddonPlan | None, kubernetes: str) -> tuple[Risk, ...]:
@@ -29,7 +30,7 @@ def find_skipped(one: AddonPlan | None, kubernetes: str) -> tuple[Risk, ...]:
     }
     # What is there already is only applied again.
     level = RiskLevel.MEDIUM if one.reason is AddonReason.SAME else RiskLevel.HIGH
-    return (Risk(RiskKind.ADDON_SKIPPED, level, facts=facts),)
+    return (ADDON_SKIPPED.at(facts=facts, level=level),)
 
 
 def find_rolling(one: AddonPlan | None) -> tuple[Risk, ...]:
@@ -44,4 +45,4 @@ def find_rolling(one: AddonPlan | None) -> tuple[Risk, ...]:
         "nodes": named + more,
         "marked": "yes" if one.marked else "",
     }
-    return (Risk(RiskKind.NEEDS_ROLLING_UPDATE, RiskLevel.MEDIUM, facts=facts),)
+    return (NEEDS_ROLLING_UPDATE.at(facts=facts),)

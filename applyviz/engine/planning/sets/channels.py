@@ -37,13 +37,14 @@ from applyviz.engine.requests.flow import Flow, FlowOutcome, is_not_found, refus
 from applyviz.engine.requests.members import Member, place_member
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.engine.requests.prune import Prunable, read_items
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.clientside import NO_LAST_APPLIED
+from applyviz.engine.risks.reach import NAMESPACE_CHANGED
 from applyviz.engine.risks.rules import sort_risks
 
 _NAMESPACE = GroupVersionKind("", "v1", "Namespace")
 _NODE = GroupVersionKind("", "v1", "Node")
 # Both are true of the annotation of every addon, and say nothing about the namespace itself.
-_OF_NO_RECORD = (RiskKind.NO_LAST_APPLIED, RiskKind.NAMESPACE_CHANGED)
+_OF_NO_RECORD = (NO_LAST_APPLIED, NAMESPACE_CHANGED)
 _UNPLANNED = (*BAD, Operation.LEFT_OUT)
 
 

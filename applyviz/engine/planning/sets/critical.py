@@ -13,14 +13,14 @@ from applyviz.engine.objects.kinds import DEFINITIONS, SPACES
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.planning.model.plan import DELETIONS, Operation, PlannedObject
 from applyviz.engine.planning.objects.write_risks import name_object
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.pruning import CRITICAL_KIND
 from applyviz.engine.risks.rules import sort_risks
 
 
 def _add(change: PlannedObject, policy: str) -> PlannedObject:
     reach = "yes" if change.ref.key[:2] in (*SPACES, *DEFINITIONS) else ""
     facts = {**name_object(change.ref), "policy": policy, "operation": change.operation.value, "reach": reach}
-    risk = Risk(RiskKind.CRITICAL_KIND, RiskLevel.HIGH, facts=facts)
+    risk = CRITICAL_KIND.at(facts=facts)
     return replace(change, risks=sort_risks((*change.risks, risk)))
 
 

@@ -28,7 +28,8 @@ from applyviz.engine.requests.dependents import (
 )
 from applyviz.engine.requests.flow import Flow
 from applyviz.engine.requests.options import Propagation
-from applyviz.engine.risks.model import RelatedObjects, Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.deletions import DEPENDENTS, IN_USE
+from applyviz.engine.risks.model import RelatedObjects, Risk
 from applyviz.engine.risks.rules import sort_risks
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import Resource, SchemaOrigin
@@ -87,11 +88,11 @@ def _find_uses(change: PlannedObject, lists: Sequence[DependentList]) -> Iterato
     ready = sum(one.serving.get(change.ref.name, 0) for one in serving) if _is(change, _SERVICE) else 0
     if ready:
         stays = "" if change.operation in DELETIONS else "yes"
-        yield Risk(RiskKind.IN_USE, RiskLevel.HIGH, facts={**named, "count": str(ready), "stays": stays})
+        yield IN_USE.at(facts={**named, "count": str(ready), "stays": stays})
     if volume:
         read = (obj for one in lists for obj in one.volumes if get_at(obj, ("metadata", "name")) == volume)
         policy = str(get_at(next(read, None), ("spec", "persistentVolumeReclaimPolicy"), ""))
-        yield Risk(RiskKind.IN_USE, RiskLevel.HIGH, facts={**named, "volume": volume, "policy": policy})
+        yield IN_USE.at(facts={**named, "volume": volume, "policy": policy})
 
 
 def _find_uid(change: PlannedObject) -> str:
@@ -126,7 +127,7 @@ def _find_content(change: PlannedObject, lists: Sequence[DependentList]) -> Iter
         inside = [found for found in lists if not found.namespace and found.resource.gvk[::2] == (group, kind)]
         objects = _count(inside) if inside else "unknown"
         facts |= {"reach": "kind", "defined": str(kind), "objects": objects, "unread": _name_unread(inside)}
-    yield Risk(RiskKind.DEPENDENTS, RiskLevel.MEDIUM, facts=facts)
+    yield DEPENDENTS.at(facts=facts)
 
 
 def _find_risks(change: PlannedObject, gone: set[str], lists: Sequence[DependentList]) -> Iterator[Risk]:
@@ -138,14 +139,14 @@ def _find_risks(change: PlannedObject, gone: set[str], lists: Sequence[Dependent
         return
     if not change.ref.namespace:
         if propagation != Propagation.ORPHAN:
-            yield Risk(RiskKind.DEPENDENTS, RiskLevel.MEDIUM, facts={**named, "reach": "cluster"})
+            yield DEPENDENTS.at(facts={**named, "reach": "cluster"})
         return
     here = [found for found in lists if found.namespace == change.ref.namespace]
     found = find_dependents(_find_uid(change), gone, here)
     unread = _name_unread(here)
     if found or unread:
         facts = {"count": str(len(found)), "objects": _name(found), "propagation": propagation, "unread": unread}
-        yield Risk(RiskKind.DEPENDENTS, RiskLevel.MEDIUM, facts={**named, **facts})
+        yield DEPENDENTS.at(facts={**named, **facts})
 
 
 def add_dependents(changes: Sequence[PlannedObject], lists: Sequence[DependentList]) -> tuple[PlannedObject, ...]:

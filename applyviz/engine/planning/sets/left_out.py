@@ -13,7 +13,8 @@ from applyviz.engine.objects.values import get_at
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.objects.write_risks import name_object
 from applyviz.engine.planning.sets.dependencies import find_dependencies
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.model import Risk
+from applyviz.engine.risks.planning.dangling import REFERS_TO_LEFT_OUT
 from applyviz.engine.risks.rules import sort_risks
 
 _CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
@@ -42,7 +43,7 @@ def _find_risks(change: PlannedObject, left: Sequence[PlannedObject]) -> Iterato
     for one in list_referred(change, left):
         exists = one.left_out.exists if one.left_out is not None else None
         facts = {**name_object(change.ref), "target": f"{one.ref.gvk.kind} {one.ref.name}", "exists": _STATES[exists]}
-        yield Risk(RiskKind.REFERS_TO_LEFT_OUT, RiskLevel.HIGH, facts=facts)
+        yield REFERS_TO_LEFT_OUT.at(facts=facts)
 
 
 def add_left_out(changes: Sequence[PlannedObject]) -> tuple[PlannedObject, ...]:

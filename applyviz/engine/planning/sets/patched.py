@@ -28,7 +28,10 @@ from applyviz.engine.requests.flow import Flow, FlowOutcome
 from applyviz.engine.requests.members import Member, place_member
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Replacement
 from applyviz.engine.requests.patching import patch_object
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.clientside import NO_LAST_APPLIED
+from applyviz.engine.risks.model import Risk
+from applyviz.engine.risks.planning.ownership import PATCHES_APPLIED
+from applyviz.engine.risks.repeating import REPEATING_PATCH
 from applyviz.engine.risks.rules import sort_risks
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.scaling import take_scale
@@ -41,7 +44,7 @@ METHODS = {
     PatchType.JSON: "JSON patch",
 }
 # They are about what the next apply of the same manifest does; a patch is sent once.
-_OF_APPLIES = (RiskKind.NO_LAST_APPLIED, RiskKind.REPEATING_PATCH)
+_OF_APPLIES = (NO_LAST_APPLIED, REPEATING_PATCH)
 _SHOWN = 3
 
 
@@ -98,7 +101,7 @@ def _find_applied_fields(change: PlannedObject, own: str) -> Iterable[Risk]:
         return
     more = [f"{len(fields) - _SHOWN} more"] if len(fields) > _SHOWN else []
     facts = {"fields": ", ".join([*fields[:_SHOWN], *more]), "owners": ", ".join(dict.fromkeys(owners))}
-    yield Risk(RiskKind.PATCHES_APPLIED, RiskLevel.MEDIUM, facts=facts)
+    yield PATCHES_APPLIED.at(facts=facts)
 
 
 def _finish(change: PlannedObject, document: ManifestDocument, patch: ObjectPatch, manager: str) -> PlannedObject:

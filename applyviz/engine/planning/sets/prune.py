@@ -26,10 +26,11 @@ from applyviz.engine.requests.flow import Flow
 from applyviz.engine.requests.options import ApplyOptions, PruneMode
 from applyviz.engine.requests.prune import Prunable, find_prunable, list_searches, read_allowlist
 from applyviz.engine.requests.replacement import read_deletion
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
+from applyviz.engine.risks.deletions import DELETED
+from applyviz.engine.risks.model import Risk, RiskLevel, RiskSubject
 from applyviz.engine.risks.pruning import find_changed_choices, find_prune_risks
 from applyviz.engine.risks.rules import find_risks, sort_risks
-from applyviz.engine.risks.set_context import KOPS_ADDON
+from applyviz.engine.risks.set_context import BELONGS_TO_OTHER, KOPS_ADDON
 from applyviz.engine.schema.model import SchemaOrigin
 
 _REFUSALS = (DryRunVerdict.REFUSED, DryRunVerdict.CONFLICTS)
@@ -143,7 +144,7 @@ def _note_others(risks: Iterable[Risk], options: ApplyOptions) -> Iterator[Risk]
     - The addon manager of a kOps channel is no other tool for the addons that this plan applies.
     """
     for risk in risks:
-        if risk.kind is not RiskKind.BELONGS_TO_OTHER:
+        if risk.kind is not BELONGS_TO_OTHER:
             yield risk
         elif options.channel is None or risk.facts["tool"] != KOPS_ADDON:
             yield replace(risk, level=RiskLevel.HIGH, facts={**risk.facts, "deleted": "yes"})
@@ -169,7 +170,7 @@ def plan_deletion(
     # Who reviews a deletion expects it; an object that its set lost is a surprise.
     level = RiskLevel.MEDIUM if options.is_deleting else RiskLevel.HIGH
     others = _note_others(find_risks(subject), options)
-    deleted = Risk(RiskKind.DELETED, level, facts={**name_object(ref), **_name_reason(options)})
+    deleted = DELETED.at(facts={**name_object(ref), **_name_reason(options)}, level=level)
     change = PlannedObject(
         ref=ref,
         operation=Operation.PRUNE,

@@ -26,11 +26,16 @@ from applyviz.engine.requests.calls import RequestTarget
 from applyviz.engine.requests.flow import Flow, FlowOutcome
 from applyviz.engine.requests.members import Member, place_member
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, SetAction
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.clientside import NO_LAST_APPLIED
+from applyviz.engine.risks.model import Risk, RiskLevel
+from applyviz.engine.risks.planning.ownership import OWNERSHIP_MOVED
+from applyviz.engine.risks.repeating import REPEATING_PATCH
+from applyviz.engine.risks.restarts import PODS_RESTART
+from applyviz.engine.risks.set_context import BELONGS_TO_OTHER
 from applyviz.engine.schema.walk import list_leaves
 
 # What these rules say is about an apply of a manifest, and none is applied here.
-_OF_APPLIES = (RiskKind.NO_LAST_APPLIED, RiskKind.REPEATING_PATCH, RiskKind.BELONGS_TO_OTHER, RiskKind.PODS_RESTART)
+_OF_APPLIES = (NO_LAST_APPLIED, REPEATING_PATCH, BELONGS_TO_OTHER, PODS_RESTART)
 
 
 _IDENTITY = {("f:apiVersion",), ("f:kind",), ("f:metadata", "f:name"), ("f:metadata", "f:namespace")}
@@ -64,14 +69,12 @@ def _find_changes(member: Member, live: JSONObject | None) -> Iterator[Risk]:
     named = {"unlisted": [path for path in old if path not in new], "listed": [path for path in new if path not in old]}
     for how, found in named.items():
         if found:
-            facts = {"how": how, "fields": name_fields(found)}
-            yield Risk(RiskKind.OWNERSHIP_MOVED, RiskLevel.MEDIUM, facts=facts)
+            yield OWNERSHIP_MOVED.at(facts={"how": how, "fields": name_fields(found)})
 
 
 def _find_cleared(live: JSONObject | None) -> Iterator[Risk]:
     managers = dict.fromkeys(str(entry.get("manager")) for entry in find_entries(live or {}) or ())
-    facts = {"how": "cleared", "managers": ", ".join(managers)}
-    yield Risk(RiskKind.OWNERSHIP_MOVED, RiskLevel.HIGH, facts=facts)
+    yield OWNERSHIP_MOVED.at(facts={"how": "cleared", "managers": ", ".join(managers)}, level=RiskLevel.HIGH)
 
 
 def _plan_member(

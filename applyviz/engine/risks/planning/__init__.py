@@ -1,1 +1,1 @@
-"""The risks that planning finds, because they are about more than the change of one object."""
+"""The kinds of risks that planning finds, because they are about more than the change of one object."""

@@ -1,15 +1,14 @@
-"""The sentences of risks about the addons of a channel; `sentences.py` fills in their facts."""
+"""The addons of a kOps channel: what kOps would not do; found in `applyviz/engine/planning`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from applyviz.engine.channels.sentences import NODE_GROUPS
+from applyviz.engine.risks.model import Facts, RiskKind, RiskLevel, Templates
 
 _AGAIN = "The next run of kOps may change it again."
 
 
-def skip(f: Mapping[str, str]) -> tuple[str, ...]:
+def _describe_skipped(f: Facts) -> Templates:
     """Return why kOps skips an addon that is planned."""
     match f["rule"]:
         case "lower-version":
@@ -23,10 +22,16 @@ def skip(f: Mapping[str, str]) -> tuple[str, ...]:
     return ("Addon {addon} is installed with the same id and manifest: kOps skips it.",)
 
 
-def roll(f: Mapping[str, str]) -> tuple[str, ...]:
+def _describe_roll(f: Facts) -> Templates:
     """Return which nodes an update needs replaced; `nodes` is empty where they could not be read."""
     need = f"The update of addon {{addon}} needs a rolling update of {NODE_GROUPS[f['group']]}"
     named = need + (": {nodes}." if f["nodes"] else ".")
     if f["marked"]:
         return (named, "The plan marks them, and the next rolling update of kOps replaces them with their pods.")
     return (named, "kOps marks them for it, applyviz does not: roll them yourself.")
+
+
+ADDON_SKIPPED = RiskKind(
+    "addon-skipped", "Addon that kOps skips", _describe_skipped, level=RiskLevel.HIGH, policy_order=220
+)
+NEEDS_ROLLING_UPDATE = RiskKind("needs-rolling-update", "Needs a rolling update", _describe_roll)

@@ -1,8 +1,10 @@
-"""The consequences of each move of field ownership for later manifests, as risks say them."""
+"""Owners of fields: moves, forced fields, patches of what others apply; found by `applyviz/engine/planning`."""
 
 from __future__ import annotations
 
-MOVES = {
+from applyviz.engine.risks.model import RiskKind, RiskLevel
+
+_MOVES = {
     "handed": "{to} then owns {fields}: this manifest no longer manages it.",
     "forgotten": "last-applied forgets {fields}: applies of this manifest no longer set or remove it.",
     "unlisted": "last-applied forgets {fields}: the next client-side apply of a manifest without it keeps it.",
@@ -18,3 +20,23 @@ MOVES = {
         "owns it."
     ),
 }
+
+
+OWNERSHIP_MOVED = RiskKind("ownership-moved", "Field ownership moves", lambda f: (_MOVES[f["how"]],), policy_order=60)
+FORCED = RiskKind(
+    "force",
+    "Fields forced (force-conflicts)",
+    lambda f: (
+        "The request overwrites fields of {owners} (force-conflicts)."
+        if f.get("owners")
+        else "The request is sent with force-conflicts but overwrites no field of another manager.",
+    ),
+    level=RiskLevel.HIGH,
+    policy_order=50,
+)
+PATCHES_APPLIED = RiskKind(
+    "patches-applied",
+    "Patches fields that others apply",
+    "The patch changes {fields}, which {owners} applied from a manifest: the next apply of that manifest sets the "
+    "former values again, or conflicts.",
+)

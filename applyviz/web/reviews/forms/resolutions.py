@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.model.plan import PlannedObject
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.model import KINDS, RiskKind, find_kind
 from applyviz.workflow.approvals.acknowledgments import PLAN_ITSELF
 from applyviz.workflow.plans.resolutions import Choice, ResolutionScope
 
@@ -110,7 +110,7 @@ class RuleNoteForm(forms.Form):
 class RiskForm(forms.Form):
     """The acknowledged risk, of one object or of the plan; `shown` are the other objects that were listed."""
 
-    kind = forms.ChoiceField(choices=[(kind.value, kind.value) for kind in RiskKind])
+    kind = forms.ChoiceField(choices=[(slug, slug) for slug in KINDS])
     position = forms.IntegerField(min_value=PLAN_ITSELF)
     note = forms.CharField(required=False, max_length=2000)
     back = forms.ChoiceField(choices=[("risks", "risks")], required=False)
@@ -135,6 +135,6 @@ class RiskPairsForm(forms.Form):
         given = self.data.getlist("risk") if isinstance(self.data, QueryDict) else []
         for text in given:
             kind, _colon, positions = text.partition(":")
-            if kind in set(RiskKind) and re.fullmatch("-1|[0-9]{1,6}(?:,[0-9]{1,6})*", positions):
-                found.setdefault(RiskKind(kind), []).extend(map(int, positions.split(",")))
+            if kind in KINDS and re.fullmatch("-1|[0-9]{1,6}(?:,[0-9]{1,6})*", positions):
+                found.setdefault(find_kind(kind), []).extend(map(int, positions.split(",")))
         return found

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode, ApplyOptions, Prune, PruneMode
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.model import KINDS
 from applyviz.records.enums import Applier
 from applyviz.records.models import Cluster, Preset, Review
 from applyviz.web.components.choices import offer_rows
@@ -263,7 +263,7 @@ class ObjectListForm(forms.Form):
     kind = forms.CharField(required=False, max_length=253)
     ns = forms.CharField(required=False, max_length=253)
     manager = forms.CharField(required=False, max_length=253)
-    risk = forms.ChoiceField(choices=[(k.value, k.value) for k in RiskKind], required=False)
+    risk = forms.ChoiceField(choices=[(slug, slug) for slug in KINDS], required=False)
     only = forms.ChoiceField(choices=[(o.value, o.value) for o in ViewFilter], required=False)
     layout = forms.ChoiceField(choices=[(TREE, TREE)], required=False)
     group = forms.CharField(required=False, max_length=600)

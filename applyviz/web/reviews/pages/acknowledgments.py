@@ -60,7 +60,7 @@ class _PlanAcknowledgments:
         is_offered = has_alike and self.can_act and not is_mine
         others = [h for h in same if h.identity not in known] if is_offered else []
         return AcknowledgeAction(
-            risk.kind.value,
+            risk.kind.slug,
             risk.position,
             noted,
             reverse("reviews:acknowledge", args=numbers) if self.can_act and not is_mine else "",

@@ -96,7 +96,7 @@ def link_conflict(plan: Plan, position: int) -> str:
 def link_risk(plan: Plan, risk: OpenRisk) -> str:
     """Return the address of a risk in the list of all risks."""
     address = reverse("reviews:show-risks", args=[plan.review.number, plan.number])
-    return f"{address}#risk-{risk.kind.value}"
+    return f"{address}#risk-{risk.kind.slug}"
 
 
 def link_blocker(plan: Plan, blocker: PlanBlocker) -> str:

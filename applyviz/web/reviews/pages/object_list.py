@@ -15,7 +15,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.risks.model import RiskKind, RiskLevel
+from applyviz.engine.risks.model import RiskKind, RiskLevel, find_kind
 from applyviz.records.models import ObjectChange
 from applyviz.web.components.badges import OBJECT_STYLES
 from applyviz.web.components.phrases import title_kind
@@ -156,7 +156,7 @@ def _is_wanted(change: ObjectChange, choice: ListChoice, where: ObjectIndex, vie
         return False
     if choice.manager and change.position not in where.managers.get(choice.manager, ()):
         return False
-    if choice.risk and change.position not in where.risks.get(RiskKind(choice.risk), ()):
+    if choice.risk and change.position not in where.risks.get(find_kind(choice.risk), ()):
         return False
     if not _needs_look(change, choice.only, viewed):
         return False
@@ -183,7 +183,7 @@ def _present_menus(changes: Sequence[ObjectChange], choice: ListChoice, where: O
     kinds: dict[str, str | Promise] = {k: k for k in sorted({c.kind for c in changes})}
     namespaces: dict[str, str | Promise] = {n: n for n in sorted({c.namespace for c in changes} - {""})}
     managers: dict[str, str | Promise] = {name: name for name in where.managers}
-    risks: dict[str, str | Promise] = {kind.value: title_kind(kind) for kind in where.risks}
+    risks: dict[str, str | Promise] = {kind.slug: title_kind(kind) for kind in where.risks}
     found = (
         _offer("op", _("What happens"), _("all changes"), choice.op, labels),
         _offer("kind", _("Kind"), _("all kinds"), choice.kind, kinds),

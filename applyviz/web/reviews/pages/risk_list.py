@@ -18,6 +18,9 @@ from applyviz.engine.objects.paths import fields
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.planning.ownership import FORCED
+from applyviz.engine.risks.reach import ADMISSION_RULES_CHANGED, RBAC_CHANGED
+from applyviz.engine.risks.restarts import PODS_RESTART
 from applyviz.engine.risks.sentences import title
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.web.components.badges import LEVEL_STYLES, Appearance
@@ -40,7 +43,7 @@ LISTED, OPENED, LINES, TEXTS = 50, 3, 12, 4
 # Of what decides a risk whole lines are left out only beyond this.
 DECISIVE_LINES = 200
 # What these add is what they grant, demand or refuse: every line of it decides.
-_DECIDED_BY_ADDITIONS = frozenset({RiskKind.RBAC_CHANGED, RiskKind.ADMISSION_RULES_CHANGED})
+_DECIDED_BY_ADDITIONS = frozenset({RBAC_CHANGED, ADMISSION_RULES_CHANGED})
 _STRATEGY = fields("spec", "strategy")
 _WORDS: dict[RiskLevel, str | Promise] = {
     RiskLevel.HIGH: gettext_lazy("High"),
@@ -157,11 +160,11 @@ def _find_overwritten(change: engine.PlannedObject, risk: Risk) -> tuple[DiffRow
 
 def _find_lines(change: engine.PlannedObject, risk: Risk) -> tuple[DiffRow, ...]:
     """The lines that cause a risk; none for restarts, which every line of a pod template causes."""
-    if risk.kind is RiskKind.PODS_RESTART:
+    if risk.kind is PODS_RESTART:
         return diff_at(change, _STRATEGY) if risk.level is RiskLevel.HIGH else ()
     if change.operation not in (Operation.UPDATE, Operation.REPLACE):
         return ()
-    if risk.kind is RiskKind.FORCED:
+    if risk.kind is FORCED:
         return _find_overwritten(change, risk)
     return diff_at(change, risk.path)
 
@@ -210,7 +213,7 @@ def _present_plan_row(risk: PlanRisk, acts: Acts) -> RiskRow:
     facts |= {"who": sentences.join_clauses(risk.unknown)} if risk.unknown else {}
     text = describe_risk(Risk(risk.kind, risk.level, facts=facts))
     entry = RiskEntry(PLAN_ITSELF, "", "", "", "", (text,), act=acts.get((PLAN_ITSELF, risk.kind)))
-    return RiskRow(LEVEL_STYLES[risk.level], risk.kind.value, _(title(risk.kind, risk.level)), (entry,))
+    return RiskRow(LEVEL_STYLES[risk.level], risk.kind.slug, _(title(risk.kind, risk.level)), (entry,))
 
 
 def _present_rows(context: PlanContext, acts: Acts) -> list[tuple[RiskLevel, RiskRow]]:

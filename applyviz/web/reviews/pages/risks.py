@@ -75,7 +75,7 @@ class HighRisk:
 
 def name_place(kind: RiskKind, level: RiskLevel) -> str:
     """Return the anchor of a risk in the list, which may hold one kind at two levels."""
-    return kind.value if needs_acknowledgment(Risk(kind, level)) else f"{kind.value}-{level.value}"
+    return kind.slug if needs_acknowledgment(Risk(kind, level)) else f"{kind.slug}-{level.value}"
 
 
 def _find_state(risk: PlanRisk, open_kinds: Collection[RiskKind]) -> RiskState:

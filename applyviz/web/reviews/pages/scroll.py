@@ -18,7 +18,7 @@ from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyOptions
-from applyviz.engine.risks.model import RiskKind, RiskLevel
+from applyviz.engine.risks.model import RiskKind, RiskLevel, find_kind
 from applyviz.records.enums import PlanState
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.web.components.notices import Notice
@@ -214,7 +214,7 @@ class _Scroll:
         kinds = {row.kind for row in rows}
         facts = {"count": len(rows), "kind": f"{next(iter(kinds))}s" if len(kinds) == 1 else _("objects")}
         by_position = {row.position: row for row in self._context.changes}
-        risks = [(RiskKind(kind), RiskLevel(level)) for row in rows for kind, level in row.risk_levels]
+        risks = [(find_kind(kind), RiskLevel(level)) for row in rows for kind, level in row.risk_levels]
         sample = self.present_object(rows[0], change)
         return AlikeBlock(
             key=entry.key,

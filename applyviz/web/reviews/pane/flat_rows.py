@@ -19,7 +19,6 @@ from applyviz.engine.objects.lookups import FieldFinder
 from applyviz.engine.objects.paths import FieldPath, field
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.requests.options import ApplyOptions
-from applyviz.engine.risks.model import RiskKind
 from applyviz.engine.risks.sentences import describe_risk
 from applyviz.web.components.field_paths import split_path
 from applyviz.web.components.field_strip import LONGEST, FieldStrip
@@ -34,10 +33,6 @@ ROWS = 60
 _IMAGE = field("image")
 _LEAST_SHARED = 5
 _BOUNDARIES = ":/="
-# These risks explain one field, in words that are better than those of the rule.
-_OF_A_FIELD = frozenset(
-    {RiskKind.RETYPED_VALUE, RiskKind.NULL_DEFAULTS_AGAIN, RiskKind.DEFAULTED_SIBLING, RiskKind.ADMISSION_CHANGED}
-)
 _MOVING = (FieldFilter.CHANGES, FieldFilter.KEPT)
 
 
@@ -155,7 +150,7 @@ def _find_notes(change: PlannedObject) -> dict[FieldPath, str]:
     """Return the risks of single fields."""
     notes: dict[FieldPath, str] = {}
     for risk in change.risks:
-        if risk.kind in _OF_A_FIELD:
+        if risk.kind.is_beside_field:
             notes.setdefault(risk.path, describe_risk(risk, _))
     return notes
 

@@ -9,6 +9,8 @@ from django.utils.translation import gettext as _
 
 from applyviz.engine.planning.conflicts.server_errors import ServerError
 from applyviz.engine.planning.model.plan import LeftOut, Operation, PlannedObject
+from applyviz.engine.risks.autoscaled import AUTOSCALED_FIELD
+from applyviz.engine.risks.deletions import REPLACED
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.web.components.badges import LEVEL_STYLES, OBJECT_STYLES
 from applyviz.web.components.notices import AcknowledgeAction, Notice, PostAction
@@ -24,8 +26,8 @@ def _present_risks(
         kinds.setdefault((risk.kind, risk.level, title_risk(risk)), []).append(describe_risk(risk))
     for (kind, level, title), texts in kinds.items():
         one, more = (texts[0], ()) if len(texts) == 1 else ("", tuple(texts))
-        notice = Notice(LEVEL_STYLES[level], title, one, lines=more, anchor=f"risk-{kind.value}", act=acts.get(kind))
-        if kind is RiskKind.AUTOSCALED_FIELD and hand_over_url:
+        notice = Notice(LEVEL_STYLES[level], title, one, lines=more, anchor=f"risk-{kind.slug}", act=acts.get(kind))
+        if kind is AUTOSCALED_FIELD and hand_over_url:
             url = f"{hand_over_url}?field=.spec.replicas"
             notice = replace(notice, url=url, link=_("Hand over replicas…"))
         yield notice
@@ -101,6 +103,6 @@ def present_notices(
         notices.append(Notice(OBJECT_STYLES[Operation.BLOCKED], _("Conflicts to resolve"), _describe_conflicts(change)))
     risks = tuple(_present_risks(change.risks, acts or {}, hand_over_url))
     if offers and change.operation is Operation.REPLACE:
-        own = f"risk-{RiskKind.REPLACED.value}"
+        own = f"risk-{REPLACED.slug}"
         risks = tuple(replace(risk, posts=offers) if risk.anchor == own else risk for risk in risks)
     return (*notices, *risks, *present_warnings(change))

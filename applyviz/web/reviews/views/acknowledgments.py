@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.model import find_kind
 from applyviz.records.models import Plan
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
 from applyviz.web.reviews.forms.resolutions import RiskForm, RiskPairsForm
@@ -69,7 +69,7 @@ def acknowledge(request: PageRequest, number: int, plan: int) -> HttpResponse:
     """Acknowledge a risk of one object, of the objects listed beside it, or of the plan itself."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     form = _read(request)
-    kind = RiskKind(form.cleaned_data["kind"])
+    kind = find_kind(form.cleaned_data["kind"])
     count = acknowledgments.acknowledge_risks(
         found, kind, by=request.user, positions=form.positions, note=form.cleaned_data["note"]
     )
@@ -97,7 +97,7 @@ def withdraw(request: PageRequest, number: int, plan: int) -> HttpResponse:
     """Undo the person's own acknowledgment."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     form = _read(request)
-    kind, position = RiskKind(form.cleaned_data["kind"]), form.cleaned_data["position"]
+    kind, position = find_kind(form.cleaned_data["kind"]), form.cleaned_data["position"]
     acknowledgments.withdraw_acknowledgment(found, kind, by=request.user, position=position)
     if is_fragment(request):
         return _render_list(request, found, confirmation=_("Acknowledgment undone."))

@@ -91,15 +91,15 @@ class PolicyForm(forms.Form):
         for risk in POLICY_RISKS:
             number = forms.IntegerField(label=title_kind(risk), min_value=0, max_value=9, initial=0)
             number.widget.attrs["aria-label"] = _("Approvals for: %(risk)s") % {"risk": title_kind(risk)}
-            self.fields[f"approvals_{risk.name}"] = number
+            self.fields[f"approvals_{risk.slug}"] = number
             team = forms.ChoiceField(label=_("of team"), required=False, choices=any_approver)
             team.widget.attrs["aria-label"] = _("Team that approves: %(risk)s") % {"risk": title_kind(risk)}
-            self.fields[f"team_{risk.name}"] = team
+            self.fields[f"team_{risk.slug}"] = team
 
     @property
     def high_risks(self) -> list[tuple[str | Promise, BoundField, BoundField]]:
         """Return the title and the two fields of each risk."""
-        return [(title_kind(d), self[f"approvals_{d.name}"], self[f"team_{d.name}"]) for d in POLICY_RISKS]
+        return [(title_kind(d), self[f"approvals_{d.slug}"], self[f"team_{d.slug}"]) for d in POLICY_RISKS]
 
     def _parse(self, name: str, parse: Callable[[str], T]) -> Iterator[T]:
         for line in str(self.cleaned_data.get(name) or "").splitlines():
@@ -135,9 +135,9 @@ class PolicyForm(forms.Form):
         return Rules(
             asking_teams=tuple(chosen["asking_teams"]),
             for_risks=tuple(
-                RiskDemand(d, chosen[f"approvals_{d.name}"], chosen[f"team_{d.name}"])
+                RiskDemand(d, chosen[f"approvals_{d.slug}"], chosen[f"team_{d.slug}"])
                 for d in POLICY_RISKS
-                if chosen[f"approvals_{d.name}"]
+                if chosen[f"approvals_{d.slug}"]
             ),
             owners=chosen["owners"],
             windows=chosen["windows"],
@@ -155,8 +155,8 @@ def fill_in(version: PolicyVersion) -> dict[str, Any]:
     rules = rules_from_json(version.rules)
     filled: dict[str, Any] = {name: getattr(rules, name) for name in _COPIED}
     for demand in rules.for_risks:
-        filled[f"approvals_{demand.risk.name}"] = demand.approvals
-        filled[f"team_{demand.risk.name}"] = demand.team
+        filled[f"approvals_{demand.risk.slug}"] = demand.approvals
+        filled[f"team_{demand.risk.slug}"] = demand.team
     return filled | {
         "slug": version.policy.slug,
         "cluster_pattern": version.cluster_pattern,

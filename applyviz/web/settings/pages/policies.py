@@ -17,7 +17,7 @@ from applyviz import clock
 from applyviz.engine.diff.free_form import FreeDifference, diff_free
 from applyviz.engine.objects.kinds import EVERY_KIND
 from applyviz.engine.objects.values import JSONObject, JSONValue
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.model import KINDS
 from applyviz.engine.schema.walk import MISSING
 from applyviz.records.models import Plan, PolicyVersion
 from applyviz.web.components.phrases import describe_scope, title_kind
@@ -89,7 +89,7 @@ class Trial:
 
 def _name_cause(because: str) -> str | Promise:
     """Return the source of a demand: the title of a risk, or a policy."""
-    return title_kind(RiskKind(because)) if because in set(RiskKind) else because
+    return title_kind(KINDS[because]) if because in KINDS else because
 
 
 def describe_demand(demand: Demand) -> str:
