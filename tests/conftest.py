@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 # Random cases are the same in every run of the suite; `HYPOTHESIS_PROFILE=explore` looks for new ones.
 settings.register_profile("same", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("explore", deadline=None, max_examples=2_000)
+# Of the cases of a test with the database, so many are part of every run where its marker `core` names no number.
+CORE_CASES = 2
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
@@ -49,21 +52,31 @@ def move_clock() -> Callable[[datetime], None]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the cases of a test `long` that its marker `core(n)` leaves out: all but n, which are spread evenly.
+    """Mark the cases of a test `long` that do not belong to its core: all but a number, which are spread evenly.
 
     A case that is named alone is never left out.
     """
     cases = dict[str, list[pytest.Item]]()
     for item in items:
-        if item.get_closest_marker("core"):
-            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for found in cases.values():
-        marker = found[0].get_closest_marker("core")
-        kept = min(marker.args[0], len(found)) if marker else 0
+        kept = min(count_core(found[0]), len(found))
         chosen = {number * len(found) // kept for number in range(kept)}
         for number, item in enumerate(found):
             if number not in chosen:
                 item.add_marker(pytest.mark.long)
+
+
+def count_core(item: pytest.Item) -> int:
+    """Return how many cases of a test belong to its core.
+
+    Its marker says so; else all do, or two when each fills a database, which takes most of the time of the lanes.
+    """
+    marker = item.get_closest_marker("core")
+    if marker:
+        return int(marker.args[0])
+    fills = item.get_closest_marker("django_db") or "db" in getattr(item, "fixturenames", ())
+    return CORE_CASES if fills else sys.maxsize
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

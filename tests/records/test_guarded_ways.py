@@ -52,6 +52,7 @@ def execute(statement, *values):
         cursor.execute(statement, values)
 
 
+@pytest.mark.core(7)
 @pytest.mark.parametrize("way", list(WAYS))
 def test_no_way_leads_to_an_approval_of_ones_own(way):
     alice = make_person("alice")
@@ -61,6 +62,7 @@ def test_no_way_leads_to_an_approval_of_ones_own(way):
     assert not Approval.objects.filter(by=alice).exists()
 
 
+@pytest.mark.core(8)
 @pytest.mark.parametrize(
     "statement",
     [
@@ -85,6 +87,7 @@ def test_statements_are_refused_as_the_orm_is(statement):
     assert refused(lambda: execute(statement))
 
 
+@pytest.mark.core(20)
 @pytest.mark.skipif("connection.vendor != 'postgresql'", reason="SQLite has no TRUNCATE")
 @pytest.mark.parametrize("table", triggers.KEPT_TABLES)
 def test_no_table_that_is_kept_is_emptied(table):

@@ -38,6 +38,7 @@ MATRIX = {
 }
 
 
+@pytest.mark.core(20)
 @pytest.mark.parametrize("action", list(Action))
 @pytest.mark.parametrize("role", list(Role))
 def test_role_grants(action, role):
@@ -54,6 +55,7 @@ def test_own_account_needs_no_role():
         access.require(AnonymousUser(), Action.USE_ACCOUNT)
 
 
+@pytest.mark.core(4)
 @pytest.mark.parametrize("action", [action for action in Action if action is not Action.USE_ACCOUNT])
 def test_outsiders_learn_nothing(action):
     for visitor in (AnonymousUser(), make_person(f"charlie-{action.name}")):
@@ -91,6 +93,7 @@ def person_with(*grants):
     return person
 
 
+@pytest.mark.core(6)
 @pytest.mark.parametrize(
     ("cluster", "namespace", "is_wide", "places", "may"),
     [

@@ -118,6 +118,7 @@ TOUCHED = [
 ]
 
 
+@pytest.mark.core(4)
 @pytest.mark.parametrize(("how", "sql", "bad"), TOUCHED, ids=[row[0] for row in TOUCHED])
 def test_whatever_is_touched_is_found_and_named(two_runs, how, sql, bad):
     tamper(sql)

@@ -45,6 +45,7 @@ def test_story_is_told_once(told):
     assert Cluster.objects.get().slug == "demo"
 
 
+@pytest.mark.long
 def test_upgrade_waits_with_its_conflict(told):
     plan = Review.objects.get(number=2).plans.get()
 
@@ -54,6 +55,7 @@ def test_upgrade_waits_with_its_conflict(told):
     assert name_blockers(plan)[0] == "1 object with unresolved conflicts"
 
 
+@pytest.mark.long
 def test_channel_has_an_update_with_a_prune_an_install_and_two_skips(told):
     plan = Review.objects.get(number=4).plans.get()
 

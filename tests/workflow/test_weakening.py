@@ -57,6 +57,7 @@ def weakened(before: Rules, after: Rules) -> tuple[str, ...]:
     return find_weakened((Scope(), before), (Scope(), after), now=NOW)
 
 
+@pytest.mark.core(8)
 @pytest.mark.parametrize(
     ("name", "strict", "weak"), [(name, strict, weak) for name, pairs in PAIRS.items() for strict, weak in pairs]
 )
