@@ -106,6 +106,7 @@ def test_chart_is_rendered_planned_and_names_its_templates(sign_in):  # noqa: F8
     expect(page.locator("#pane")).to_contain_text("templates/settings.yaml")
 
 
+@pytest.mark.long
 def test_kustomization_is_rendered_and_planned(sign_in):  # noqa: F811 - a fixture
     page = sign_in("alice")
     page.goto("/reviews/new/")
@@ -128,6 +129,7 @@ def test_kustomization_is_rendered_and_planned(sign_in):  # noqa: F811 - a fixtu
     show_alone(page, "prod-settings")
 
 
+@pytest.mark.long
 def test_chart_of_a_repository_is_rendered_at_its_commit_with_its_values(sign_in, server, repository):  # noqa: F811
     page = sign_in("alice")
     page.goto("/reviews/new/")

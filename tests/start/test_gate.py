@@ -70,6 +70,7 @@ def test_what_people_approved_is_applied_and_said(installation, token, manifest)
     assert "nothing to apply" in again.said
 
 
+@pytest.mark.long
 def test_time_that_is_over_is_no_refusal_and_a_later_job_goes_on(installation, token, manifest):
     asks = Gate(installation, token, manifest("later"), "--plan-only")
     status, said = asks.end()
@@ -83,6 +84,7 @@ def test_time_that_is_over_is_no_refusal_and_a_later_job_goes_on(installation, t
     assert Gate(installation, token, "--review", number).end()[0] == 0
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize(
     ("deed", "said"),
     [

@@ -269,6 +269,7 @@ def test_right_to_break_is_looked_at_when_the_run_is_picked_up(team):
     assert (run.state, team.wire.writes) == (RunState.FAILED, [])
 
 
+@pytest.mark.long
 def test_approval_is_spent_once(team):
     plan = team.plan(config_map(a="1"))
     run = team.start(plan)
@@ -307,7 +308,7 @@ FLIPS = {
 }
 
 
-@pytest.mark.core(2)
+@pytest.mark.long
 @pytest.mark.parametrize("what", list(FLIPS))
 def test_flipped_plan_writes_nothing(team, what):
     run = team.start(team.plan(config_map(a="1"), config_map("other", a="1")))
@@ -321,7 +322,7 @@ def test_flipped_plan_writes_nothing(team, what):
     assert ApplyRun.objects.get(pk=run.pk).state == RunState.FAILED
 
 
-@pytest.mark.core(2)
+@pytest.mark.long
 @pytest.mark.parametrize("column", ["step", "position", "effect", "sealed", "gone", "swapped"])
 def test_flipped_change_writes_nothing(team, column):
     run = team.start(team.plan(config_map(a="1"), config_map("other", a="1")))

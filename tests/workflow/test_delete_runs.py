@@ -80,6 +80,7 @@ def test_object_that_changed_since_the_review_is_not_deleted(team):
     assert team.live()["data"] == {"a": "2"}
 
 
+@pytest.mark.long
 def test_object_that_was_created_again_is_not_deleted(team):
     team.apply(config_map(a="1"))
     started = team.start(team.plan(config_map(a="1"), **DELETE))

@@ -210,7 +210,7 @@ def test_worker_that_lost_the_run_starts_nothing_more(team, memory, at_point):
     assert not JournalEntry.objects.exclude(state=EntryState.INTENT).exists()
 
 
-@pytest.mark.core(2)
+@pytest.mark.long
 @pytest.mark.parametrize("point", ["run.object", "run.intended", "run.answered", "run.recorded", "run.concluded"])
 @pytest.mark.parametrize("time", [1, 3, 6])
 def test_killed_worker_loses_nothing_and_repeats_nothing(team, memory, at_point, point, time):
@@ -243,6 +243,7 @@ def test_busy_server_is_given_the_time_it_asks_for(team, memory):
     assert (len(memory.sent), round(sum(slept))) == (2, 7)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("status", [500, 502, 503, 504])
 def test_server_that_failed_after_it_wrote_is_resolved_by_reading(team, memory, status):
     def answer_badly(request):
