@@ -39,3 +39,9 @@ def find_leaks(canary: str, stored: Iterator[tuple[str, str]] | None = None) -> 
 def team(db) -> Team:
     """Alice writes, Bob approves; nothing is planned yet."""
     return Team()
+
+
+@pytest.fixture
+def step(request: pytest.FixtureRequest) -> int:
+    """A crawl reads one address of so many of each route: of three in every run, each one in the breadth."""
+    return 1 if request.node.get_closest_marker("long") else 3

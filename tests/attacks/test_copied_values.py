@@ -83,14 +83,14 @@ def plan_patch(team: Team, operations: list[dict[str, Any]]) -> Plan:
 
 @pytest.mark.core(1)
 @pytest.mark.parametrize("name", PATCHES)
-def test_no_page_shows_what_a_patch_makes_of_it(team: Team, name: str) -> None:
+def test_no_page_shows_what_a_patch_makes_of_it(team: Team, name: str, step: int) -> None:
     assert team.apply(yaml.safe_dump(write())).state == "applied"
 
     plan = plan_patch(team, PATCHES[name])
 
     assert plan.state == PlanState.COMPLETE, plan.error
     assert [row.error for row in plan.changes.all()] == [""]
-    assert find_shown(World(team, [plan, plan, plan])) == []
+    assert find_shown(World(team, [plan, plan, plan]), step) == []
     assert find_leaks(CANARY) == []
 
 

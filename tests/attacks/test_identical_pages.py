@@ -351,6 +351,12 @@ def make_token(person: User) -> str:
     return tokens.make_token(by=person, account=person, name="ci", scope=TokenScope.READ, days=7)[1]
 
 
+def choose(addresses: Iterable[str], number: int, step: int) -> list[str]:
+    """Return one address of `step`, each once; which one comes first changes with the number."""
+    found = list(dict.fromkeys(addresses))
+    return found[number % max(1, min(step, len(found))) :: step]
+
+
 def read_all(world: World, reader: str, person: User, token: str, step: int) -> Answers:
     """Return the answers to one person, at each address of every route or at one of `step`, another per route."""
     client = Client()
@@ -360,8 +366,7 @@ def read_all(world: World, reader: str, person: User, token: str, step: int) -> 
         if not re.match(READERS[reader][1], name):
             continue
         given = {"HTTP_AUTHORIZATION": f"Bearer {token}"} if name.startswith("api:") else {}
-        addresses = list(list_addresses(world))
-        for address in addresses[number % max(1, min(step, len(addresses))) :: step]:
+        for address in choose(list_addresses(world), number, step):
             found[reader, address] = read_words(client.get(address, **given))
     return found
 

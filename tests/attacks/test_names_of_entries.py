@@ -48,7 +48,7 @@ ENTRIES: dict[str, Any] = {
 @pytest.mark.core(1)
 @pytest.mark.parametrize("mode", ApplyMode)
 @pytest.mark.parametrize("entries", ENTRIES)
-def test_nothing_shows_the_name_of_a_masked_entry(team: Team, entries: str, mode: ApplyMode) -> None:
+def test_nothing_shows_the_name_of_a_masked_entry(team: Team, entries: str, mode: ApplyMode, step: int) -> None:
     assert team.apply(yaml.safe_dump(define(SPEC))).state == "applied"
     run = team.apply(yaml.safe_dump(write(ENTRIES[entries])), mode=mode)
     assert run.state == "applied", run.error
@@ -56,7 +56,7 @@ def test_nothing_shows_the_name_of_a_masked_entry(team: Team, entries: str, mode
     second = team.plan(yaml.safe_dump(write(other)), mode=mode)
     third = team.plan(yaml.safe_dump(write({"plain": "third"})), mode=mode)
 
-    assert find_shown(World(team, [run.plan, second, third], [run])) == []
+    assert find_shown(World(team, [run.plan, second, third], [run]), step) == []
     assert find_leaks(CANARY) == []
 
 
