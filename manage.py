@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -10,6 +11,7 @@ import sys
 def main() -> None:
     """Run one command."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "applyviz.settings")
+    gc.disable()  # until the applications are ready (`WebConfig.ready`): nothing that is loaded is garbage
     try:
         from django.core.exceptions import ImproperlyConfigured
         from django.core.management import execute_from_command_line

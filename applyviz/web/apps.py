@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from importlib import import_module
 
 from django.apps import AppConfig
@@ -14,6 +15,11 @@ class WebConfig(AppConfig):
     label = "web"
 
     def ready(self) -> None:
-        """Make the Celery application the current one, and register every task."""
+        """Make the Celery application the current one, register every task, and begin to collect garbage.
+
+        What is loaded by now stays: no later collection visits it.
+        """
         import_module("applyviz.celery")
         import_module("applyviz.tasks")
+        gc.freeze()
+        gc.enable()
