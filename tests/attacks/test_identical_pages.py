@@ -381,9 +381,9 @@ def test_every_route_is_read_or_shows_no_plan() -> None:
 @pytest.mark.parametrize(
     ("mode", "names", "step"),
     [
-        # Every route, by the reader to whom everything is shown, at one address of four; the long lane has all
+        # Every route, by the reader to whom everything is shown, at one address of six; the long lane has all
         # addresses, and the other readers and modes.
-        (ApplyMode.SERVER, ("viewer",), 4),
+        (ApplyMode.SERVER, ("viewer",), 6),
         *(pytest.param(mode, tuple(READERS), 1, marks=pytest.mark.long) for mode in ApplyMode),
     ],
 )
