@@ -6,10 +6,12 @@ import gzip
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from scripts import lane_reports, lane_runs, lanes
+from tests.conftest import count_core
 
 TESTS = Path(__file__).parents[1]
 TESTED = """
@@ -136,6 +138,20 @@ def test_case_with_an_archive_has_the_same_name_in_every_process(request):
 
     assert {name(config=request.config, val=gzip.compress(b"x", mtime=n), argname="data") for n in (1, 2)} == {"data"}
     assert name(config=request.config, val="x", argname="data") is None  # a text names its case
+
+
+@pytest.mark.parametrize(
+    ("markers", "fixtures", "cases"),
+    [
+        ({}, ["tmp_path"], sys.maxsize),
+        ({}, ["bob", "db"], 2),
+        ({"django_db": pytest.mark.django_db.mark}, [], 2),
+        ({"django_db": pytest.mark.django_db.mark, "core": pytest.mark.core(5).mark}, ["db"], 5),
+    ],
+    ids=["no database", "fixture", "marker", "number"],
+)
+def test_core_of_a_test_is_what_it_says_or_two_cases_with_a_database(markers, fixtures, cases):
+    assert count_core(SimpleNamespace(get_closest_marker=markers.get, fixturenames=fixtures)) == cases
 
 
 def test_every_lane_with_tests_can_run_one_of_them_again():
