@@ -136,7 +136,7 @@ def lanes(*, with_long: bool) -> list[Lane]:
 def list_long_lanes() -> list[Lane]:
     """Return the lanes that only `--long` runs: the breadth of each lane, and the coverage of the engine."""
     long = pytest_lane("long", "", "-m", "long", "-n", "2", load=2.0)
-    coverage = pytest_lane("coverage", ENGINE, "-m", "not long or conformance", *COVERAGE)
+    coverage = pytest_lane("coverage", ENGINE, "-m", "not long or covering", *COVERAGE)
     # A test that passes the second time adds nothing to the coverage of the first.
     return [
         *list_calendar_lanes(),

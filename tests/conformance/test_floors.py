@@ -35,6 +35,7 @@ def test_a_sixth_of_the_recordings_agrees():
     assert {"smp3", "reading", "requests", "replay", "plan-confirmed", "plan-estimated"} <= report.families.keys()
 
 
+@pytest.mark.covering
 @pytest.mark.long
 @pytest.mark.parametrize("family", FAMILIES)
 def test_family_agrees_at_least_as_often_as_its_floor(report, family):

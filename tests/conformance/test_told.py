@@ -36,13 +36,13 @@ def judge(given: ApplyInput, families: tuple[str, ...] = SHOWN_FAMILIES) -> list
     return list(judge_shown(given, families, present))
 
 
-@pytest.mark.core(12)
+@pytest.mark.core(24)
 @pytest.mark.parametrize(("path", "given"), REPORTED, ids=lambda one: one.name)
 def test_what_is_told_of_a_report_is_so(path, given):
     expect_all(judge(given), least=0 if not given.documents else 4)
 
 
-@pytest.mark.core(3)
+@pytest.mark.core(5)
 @pytest.mark.parametrize("path", STORIES, ids=lambda path: path.name.partition(".")[0])
 def test_what_is_told_of_a_story_is_so(path):
     expect_all([case for given in read_inputs(path) for case in judge(given)], least=0)
