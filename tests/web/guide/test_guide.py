@@ -75,6 +75,7 @@ def test_page_is_found_by_a_word_that_people_know(client, db, words, name):
 WORDS = [(word, entry.page.name) for entry in library.list_entries() for word in entry.keywords]
 
 
+@pytest.mark.core(24)
 @pytest.mark.parametrize(("word", "name"), WORDS)
 def test_page_is_found_by_each_of_its_words_before_pages_that_only_mention_it(word, name):
     found = find_pages(word)
