@@ -309,3 +309,9 @@ def _has(entry: JSONValue, part: JSONValue) -> bool:
     if isinstance(part, list):
         return isinstance(entry, list) and len(part) == len(entry) and all(map(_has, entry, part))
     return type(part) is type(entry) and bool(part == entry)
+
+
+def gains_owner(before: JSONObject | None, after: JSONObject | None) -> bool:
+    """Return whether a live object has an owner after the write that it did not have before."""
+    owners = [{one.get("uid") for one in get_at(obj, ("metadata", "ownerReferences")) or ()} for obj in (before, after)]
+    return before is not None and not owners[1] <= owners[0]

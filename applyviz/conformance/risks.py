@@ -341,6 +341,7 @@ PREDICATES: Mapping[str, Predicate] = {
     ),
     "address-lost": lambda f: f.gvk.kind == "Service" and f.is_written and f.has_type("LoadBalancer") == (True, False),
     "exposed": lambda f: object_facts.opens_service(f.planned),
+    "gains-owner": lambda f: f.is_written and object_facts.gains_owner(f.live, f.after),
     "injected-value": lambda f: object_facts.overwrites_bundle(f.planned),
     "removal-without-effect": lambda f: object_facts.removes_in_vain(f.planned),
     "removal-will-not-happen": lambda f: object_facts.leaves_to_others(f.planned),

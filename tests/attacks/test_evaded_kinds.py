@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from applyviz.engine.manifests.documents import PatchType
+from applyviz.engine.manifests.patch_documents import write_patch
 from applyviz.engine.objects.kinds import list_kind_names
+from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.requests.options import ApplyMode, Prune, PruneMode, SetAction
 from applyviz.records.enums import PlanState, Role
 from applyviz.records.models import Plan, ReviewScope
@@ -151,6 +154,25 @@ def test_what_a_kept_or_critical_kind_goes_with_is_kept_and_critical(shop: Team,
 
     assert list_kept(plan) == [f"policy strict does not allow deleting {named}"]
     assert (["critical-kind", "high"] in plan.changes.get().risk_levels) is bool(critical)
+
+
+@pytest.mark.parametrize("is_patch", [False, True])
+def test_kept_object_gets_no_owner_with_which_it_would_be_deleted(team: Team, is_patch: bool):
+    """No object has this uid, so the garbage collector deletes what it owns at once."""
+    team.apply(config_map(a="1"))
+    make_policy(kept_kinds=("core/ConfigMap",))
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "gone", "uid": "00000000-0000-0000-0000-000000000001"}
+    changed = {"metadata": {"ownerReferences": [owner]}}
+    target = ObjectRef.from_object(yaml.safe_load(config_map(a="1")))._replace(namespace="default")
+    patch = write_patch(target, yaml.safe_dump(changed), patch_type=PatchType.MERGE, subresource="")
+    manifest = yaml.safe_load(config_map(a="1"))
+    manifest["metadata"] |= changed["metadata"]
+    options = {"action": SetAction.PATCH} if is_patch else {}
+
+    plan = team.plan(patch if is_patch else yaml.safe_dump(manifest), **options)
+
+    assert ["gains-owner", "high"] in plan.changes.get().risk_levels
+    assert list_kept(plan) == ["policy strict does not allow deleting ConfigMap/settings"]
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,7 @@ CLAIMS: Mapping[str, Claim] = {
     "secret-content": lambda told, risk: told.change.ref.gvk.kind == "Secret" and _is_changed(told, risk),
     "no-last-applied": lambda told, risk: LAST_APPLIED not in get_at(told.before, ("metadata", "annotations"), {}),
     "belongs-to-other": lambda told, risk: told.fact(risk.path).is_there or told.fact(risk.path).was,
+    "gains-owner": lambda told, risk: told.fact(risk.path).is_there and not told.fact(risk.path).was,
     "helm-hook": lambda told, risk: told.fact(risk.path).is_there,
     "duplicate-merge-key": lambda told, risk: _count_twins(told, risk) > 1,
     "shared-merge-key": lambda told, risk: told.fact(risk.path).was and not told.fact(risk.path).is_there,

@@ -6,9 +6,10 @@ ownerReferences).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from applyviz.engine.objects.paths import FieldPath, field, fields
+from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.risks.immutable import find_definition
 from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskLevel, RiskSubject, Templates
 from applyviz.engine.risks.rules import rule
@@ -33,6 +34,14 @@ def _describe_owner(f: Facts) -> Templates:
 
 
 BELONGS_TO_OTHER = RiskKind("belongs-to-other", "Managed by another tool", _describe_owner, policy_order=160)
+GAINS_OWNER = RiskKind(
+    "gains-owner",
+    "Deleted with its new owner",
+    "{owners} becomes an owner: the garbage collector deletes this object when its owners are gone, and at once if "
+    "they do not exist.",
+    level=RiskLevel.HIGH,
+    policy_order=165,
+)
 CREATED_IN_SAME_SET = RiskKind(
     "created-in-same-set",
     "Depends on another object in this set",
@@ -69,6 +78,23 @@ def find_other_tool(subject: RiskSubject) -> Iterator[Risk]:
 
 def _belongs(path: FieldPath, mark: str, tool: str, name: str) -> Risk:
     return BELONGS_TO_OTHER.at((*path, field(mark)), {"tool": tool, "name": name})
+
+
+def _list_owners(obj: JSONObject | None) -> dict[str, str]:
+    """Return the kind and name of each owner of an object, by its uid."""
+    found = metadata_of(obj).get("ownerReferences")
+    owners = (one for one in found if isinstance(one, Mapping)) if isinstance(found, list) else ()
+    return {str(one.get("uid")): f"{one.get('kind')} {one.get('name')}" for one in owners}
+
+
+@rule(265)
+def find_new_owners(subject: RiskSubject) -> Iterator[Risk]:
+    """Yield the risk of a live object that gets an owner: the garbage collector deletes it with its owners."""
+    before, after = _list_owners(subject.live), _list_owners(subject.result)
+    new = [name for uid, name in after.items() if uid not in before]
+    if new and subject.live is not None:
+        path = ("metadata", "ownerReferences")
+        yield GAINS_OWNER.at(fields(*path), {"owners": ", ".join(new)}, position_of(subject, path))
 
 
 @rule(270)
