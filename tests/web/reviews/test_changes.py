@@ -300,6 +300,18 @@ def number_change(number):
     return replace(change, versions=replace(change.versions, after=after, manifest=after))
 
 
+def test_previous_objects_are_offered_where_they_are_not_in_the_page(as_bob, alice):
+    """A chunk that scrolling adds stands below them; one that begins at a chosen object does not."""
+    plan = rows.make_plan(alice, [number_change(n) for n in range(CHUNK + 2)])
+    added = as_bob.get(url(plan, "scroll-objects", f"?start={CHUNK}"), headers=HTMX)
+    last = anchors(added)[-1].removeprefix("object-")
+    chosen = as_bob.get(url(plan, "scroll-objects", f"?at={last}"), headers=HTMX)
+    page = as_bob.get(url(plan, query=f"?start={CHUNK}"))
+
+    offers = ["Previous objects" in answer.content.decode() for answer in (added, chosen, page)]
+    assert offers == [False, True, True]
+
+
 @pytest.mark.long
 def test_chunks_cover_the_plan_at_a_bounded_cost(as_bob, alice, capsys, django_assert_max_num_queries):
     """With 5,000 objects: the first page, and each chunk that scrolling fetches."""

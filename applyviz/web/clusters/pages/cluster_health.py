@@ -32,7 +32,7 @@ _OUTSIDE = (FindingSort.CHANGED, FindingSort.MISSING)
 _PAUSED = Appearance("!", gettext_lazy("paused"), "warn")
 _UNREAD = Appearance("×", gettext_lazy("not readable"), "remove")  # noqa: RUF001 the cross is drawn
 _UNKNOWN = Appearance("?", gettext_lazy("not scanned yet"), "calm")
-_READ = Appearance("✓", gettext_lazy("read"), "add")
+_SCANNED = Appearance("✓", gettext_lazy("scanned"), "add")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def _find_look(cluster: Cluster, scan: ClusterScan | None) -> Appearance:
         return _PAUSED
     if scan is None:
         return _UNKNOWN
-    return _UNREAD if scan.problem else _READ
+    return _UNREAD if scan.problem else _SCANNED
 
 
 def present_health(person: Person) -> tuple[ClusterHealth, ...]:

@@ -62,4 +62,4 @@ def count_pods(rows: Iterable[RestartRow]) -> str:
     rows = list(rows)
     now = sum(row.pods for row in rows if not row.is_pending)
     later = now + sum(row.pods for row in rows if row.is_pending)
-    return _("%(now)d, then %(later)d") % {"now": now, "later": later} if later > now else str(now)
+    return _("%(now)d · %(later)d once resolved") % {"now": now, "later": later} if later > now else str(now)

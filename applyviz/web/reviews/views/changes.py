@@ -43,6 +43,8 @@ def scroll_objects(request: PageRequest, number: int, plan: int) -> HttpResponse
         one = scroll.present_one(context, choice, choice.only)
         return render(request, "reviews/changes/_object.html", {**parts, "one": replace(one, is_viewed=False)})
     chunk = scroll.present_chunk(context, choice)
+    if choice.at is None:  # it is added to the objects before it
+        chunk = replace(chunk, before_page="")
     return render(request, "reviews/changes/_chunk.html", {**parts, "chunk": chunk})
 
 

@@ -54,7 +54,10 @@ class FieldLine:
 
 
 def _show(value: JSONValue) -> str:
-    return "" if value is ABSENT or is_masked(value) else show_value(value)[:LONGEST]
+    if value is ABSENT or is_masked(value):
+        return ""
+    text = show_value(value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def list_lines(change: PlannedObject) -> Iterator[FieldLine]:

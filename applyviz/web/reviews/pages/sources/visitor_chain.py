@@ -103,8 +103,10 @@ def _count_documents(rows: Iterable[Row]) -> Iterator[str]:
 
 
 def _count_methods(files: Iterable[FileOrigin]) -> str:
-    """Return how many files came by which method; "" without a file that the plan lists."""
+    """Return by which method the files came, with numbers for several; "" without a file that the plan lists."""
     methods = Counter(file.method for file in files if file.method)
+    if len(methods) == 1:
+        return str(next(iter(methods)))
     return ", ".join(_("%(n)d %(method)s") % {"n": number, "method": method} for method, number in methods.items())
 
 
