@@ -7,37 +7,59 @@ Here every read of an answer gets the time that remains for its request.
 from __future__ import annotations
 
 import http.client
+import io
 import socket
+import time
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import cast
+from typing import Any
 
 import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import NewConnectionError
 
-from applyviz.clusters.pooled_answers import PooledAnswer
 from applyviz.sources.addresses import find_link_local
 
 
-class _Plain(HTTPConnection):
-    response_class = PooledAnswer
+class _WithDeadline(io.RawIOBase):
+    """The reading end of a socket, with a deadline."""
 
-    def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override]  # as in urllib3
-        return _get_answer(self)
+    def __init__(self, raw: Any, sock: socket.socket) -> None:
+        self._raw, self._sock = raw, sock
+        given = sock.gettimeout()
+        self._until = None if given is None else time.monotonic() + given
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        if self._until is not None:
+            left = self._until - time.monotonic()
+            if left <= 0:
+                raise TimeoutError("the answer took longer than the timeout of the request")
+            self._sock.settimeout(left)
+        read: int | None = self._raw.readinto(buffer)
+        return read
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _Response(http.client.HTTPResponse):
+    """An answer with a deadline for every read."""
+
+    def __init__(self, sock: socket.socket, *given: Any, **named: Any) -> None:
+        super().__init__(sock, *given, **named)
+        self.fp = io.BufferedReader(_WithDeadline(self.fp.detach(), sock))
+
+
+class _Plain(HTTPConnection):
+    response_class = _Response
 
 
 class _Secure(HTTPSConnection):
-    response_class = PooledAnswer
-
-    def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override]  # as in urllib3
-        return _get_answer(self)
-
-
-def _get_answer(connection: HTTPConnection) -> urllib3.HTTPResponse:
-    """Return the answer itself, without the one of urllib3 around it: it has what the pool asks of one."""
-    connection.sock.settimeout(connection.timeout)
-    return cast("urllib3.HTTPResponse", http.client.HTTPConnection.getresponse(connection))
+    response_class = _Response
 
 
 class _PlainPool(urllib3.HTTPConnectionPool):

@@ -12,13 +12,11 @@ import copy
 import re
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from http.client import HTTPMessage
 from pathlib import Path
-from typing import Any, Self, cast
-from urllib.parse import urlencode, urlsplit
+from typing import Any, Self
+from urllib.parse import urlencode
 
 import urllib3
 from kubernetes import client, config
@@ -32,7 +30,6 @@ from applyviz.clusters.deadlines import install_deadline
 from applyviz.clusters.failures import explain_failure
 from applyviz.clusters.identity import Identity
 from applyviz.clusters.kubeconfig import Credential
-from applyviz.clusters.pooled_answers import PooledAnswer
 from applyviz.clusters.request_guard import check_request
 from applyviz.engine.objects.errors import ClusterError, ClusterTimeoutError, UnreachableError
 from applyviz.engine.objects.exchange import Answer, Request
@@ -67,7 +64,7 @@ def _accept(request: Request) -> str:
     return AGGREGATED if request.path in ("/api", "/apis") else "application/json"
 
 
-def _retry_after(headers: HTTPMessage) -> float:
+def _retry_after(headers: Mapping[str, str]) -> float:
     try:
         return max(0.0, float(headers.get("Retry-After", "0")))
     except ValueError:
@@ -110,11 +107,6 @@ class LiveTransport:
         self._folder = folder
         self._sleep, self._clock = sleep, clock
         self._acting: tuple[tuple[str, str], ...] = ()
-
-    @cached_property
-    def _direct(self) -> urllib3.HTTPConnectionPool:
-        """The connections to the server itself."""
-        return self._pool.connection_from_url(self.server)
 
     @property
     def server(self) -> str:
@@ -161,10 +153,21 @@ class LiveTransport:
 
     def _send_once(self, request: Request) -> Answer:
         body = None if request.body is None else write_json(request.body)
-        target = request.path + ("?" + urlencode(request.query) if request.query else "")
+        url = self.server.rstrip("/") + request.path
+        if request.query:
+            url += "?" + urlencode(request.query)
         deadline = self._clock() + self._limits.total
         try:
-            response = self._open(request, target, body)
+            response = self._pool.request(
+                request.method,
+                url,
+                body=body,
+                headers=self._headers(request),
+                redirect=False,
+                retries=False,
+                preload_content=False,
+                timeout=urllib3.Timeout(connect=self._limits.connect, read=self._limits.total),
+            )
             try:
                 raw = self._read(response, deadline)
             finally:
@@ -174,43 +177,26 @@ class LiveTransport:
             raise explain_failure(error, server=self.server, connect=limits.connect, total=limits.total) from error
         return self._answer(response, raw)
 
-    def _open(self, request: Request, target: str, body: bytes | None) -> PooledAnswer:
-        """Send a request; return its answer, of which the body is not read yet."""
-        # For a proxy, the manager of the pools adds what a request needs; else it only finds the same pool each time.
-        opener = self._direct if type(self._pool) is urllib3.PoolManager else self._pool
-        base = self.server.rstrip("/")
-        return cast(
-            "PooledAnswer",
-            opener.urlopen(
-                request.method,
-                (base if opener is self._pool else urlsplit(base).path) + target,
-                body=body,
-                headers=self._headers(request),
-                redirect=False,
-                retries=False,
-                preload_content=False,
-                timeout=urllib3.Timeout(connect=self._limits.connect, read=self._limits.total),
-            ),
-        )
-
-    def _read(self, response: PooledAnswer, deadline: float) -> bytes:
+    def _read(self, response: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
         parts: list[bytes] = []
         size = 0
-        while chunk := response.read_part(_CHUNK):
+        while chunk := response.read1(_CHUNK, decode_content=True):
             parts.append(chunk)
             size += len(chunk)
             if size > self._limits.max_bytes:
+                response.close()
                 raise UnreachableError(f"the answer is larger than {self._limits.max_bytes} bytes", response.status)
             if self._clock() > deadline:
+                response.close()
                 raise ClusterTimeoutError(f"the answer took longer than {self._limits.total:g} s", 0, retryable=True)
         return b"".join(parts)
 
-    def _answer(self, response: PooledAnswer, raw: bytes) -> Answer:
+    def _answer(self, response: urllib3.BaseHTTPResponse, raw: bytes) -> Answer:
         if 300 <= response.status < 400:
             raise ClusterError(
                 "the server redirects to another address, and redirects are never followed", response.status
             )
-        warnings = read_warnings(", ".join(response.headers.get_all("Warning", ())))
+        warnings = read_warnings(", ".join(response.headers.getlist("Warning")))
         return Answer(response.status, _parse(response.status, raw), warnings, _retry_after(response.headers))
 
 

@@ -190,7 +190,6 @@ def _say(raw, pause=0.0):
     return _reply
 
 
-CHUNKED = b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n6\r\n{"kind\r\n7\r\n": "A"}\r\n0\r\n\r\n'
 WHOLE = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 13\r\n\r\n{"kind": "A"}'
 
 
@@ -217,75 +216,6 @@ def test_answer_that_comes_byte_by_byte_ends_with_its_time(server, is_in_the_bod
 
     assert raised.value.retryable
     assert time.monotonic() - began < 9
-
-
-@pytest.mark.parametrize("cut", range(CHUNKED.rindex(b"0") + 1))
-def test_answer_in_chunks_cut_before_its_last_one_is_no_answer(server, cut):
-    server.answers.append(_say(CHUNKED[:cut]))
-
-    with pytest.raises(UnreachableError):
-        connect(server).send(Request("GET", PATH))
-
-
-@pytest.mark.parametrize(
-    "head",
-    [
-        b"no header",
-        b" folded: line",
-        b"Name : value",
-        b": value",
-        b"\r\n".join(b"X-%d: y" % number for number in range(101)),
-        b"X: " + b"y" * 70_000,
-    ],
-)
-def test_answer_with_broken_headers_is_no_answer(server, head):
-    server.answers.append(_say(WHOLE.replace(b"Content-Type: application/json", head)))
-
-    with pytest.raises(UnreachableError) as raised:
-        connect(server).send(Request("PATCH", PATH, {}, APPLY_PATCH, {}))
-    assert not isinstance(raised.value, NotSentError)
-
-
-def test_interim_answers_are_skipped_and_warnings_joined(server):
-    head = WHOLE.replace(b"Content-Type", b'Warning: 299 - "one"\r\nWARNING: 299 - "two"\r\nContent-Type')
-    server.answers.append(_say(b"HTTP/1.1 100 Continue\r\nX: y\r\n\r\n" + head))
-
-    answer = connect(server).send(Request("GET", PATH))
-
-    assert (answer.body, answer.warnings) == ({"kind": "A"}, ("one", "two"))
-
-
-def test_connection_is_used_again_unless_its_answer_was_not_read_to_the_end(server):
-    ports = []
-
-    def note(answer):
-        return lambda handler: (ports.append(handler.client_address[1]), answer(handler))
-
-    def chunked(handler):
-        handler.wfile.write(CHUNKED)
-
-    large = reply(200, {"a": "x" * 5_000})
-    server.answers += [note(one) for one in (reply(200, {}), reply(404, {}), chunked, large, reply(200, {}))]
-    transport = connect(server, max_bytes=1_000)
-
-    for _ in range(3):
-        transport.send(Request("GET", PATH))
-    with pytest.raises(UnreachableError, match="larger"):
-        transport.send(Request("GET", PATH))
-    assert transport.send(Request("GET", PATH)).status == 200
-
-    assert len(set(ports[:4])) == 1
-    assert ports[4] != ports[0]
-
-
-def test_server_below_a_path_and_one_behind_a_proxy_get_the_whole_address(server):
-    connect(f"{server.url}/clusters/one/").send(Request("GET", PATH, {"limit": "1"}))
-    made = client.Configuration(host="http://cluster.example:8080")
-    made.proxy, made.no_proxy = server.url, ""
-    LiveTransport(made).send(Request("GET", PATH))
-
-    assert server.seen[0][1] == f"/clusters/one{PATH}?limit=1"
-    assert server.seen[1][1] == f"http://cluster.example:8080{PATH}"
 
 
 def test_large_answer_is_refused(server):
