@@ -102,16 +102,6 @@ def decode_lines(bundle: SourceBundle, lines: Sequence[bytes]) -> tuple[ParsedFi
         return tuple(_decode(file, line) for file, line in zip(bundle.files, lines, strict=True))
 
 
-def read_bundle(
-    bundle: SourceBundle,
-    *,
-    limits: ReadLimits = DEFAULT_LIMITS,
-    child_limits: ChildLimits = DEFAULT_CHILD_LIMITS,
-) -> tuple[ParsedFile, ...]:
-    """Parse every file of a bundle as `read_files` does, and keep no lines."""
-    return read_files(bundle, limits=limits, child_limits=child_limits).files
-
-
 def read_files(
     bundle: SourceBundle,
     *,

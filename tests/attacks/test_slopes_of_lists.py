@@ -47,7 +47,7 @@ def show_lines(team: Team, count: int) -> list[str]:
     row = plan.changes.get()
     for number in range(count):
         lines = CommentedLines(LineText.DIFF_AFTER, number + 1, number + 1)
-        comments.add_comment(plan, by=team.bob, text="why?", row=row, lines=lines)
+        comments.add_comment(plan, by=team.bob, content=comments.check_content("why?", row, lines=lines))
     of_plan = [plan.review.number, plan.number]
     lines_url = reverse("reviews:line-comments", args=[*of_plan, row.position])
     return [

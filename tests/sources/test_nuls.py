@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from applyviz.sources.bundle import BundledFile, SourceBundle
-from applyviz.sources.sandboxed import read_bundle
+from applyviz.sources.sandboxed import read_files
 
 GOOD = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: good}\ndata: {a: "\\\\u0000"}\n---\n'
 HEAD = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: bad}\n"
@@ -17,7 +17,7 @@ BAD = {
 
 
 def read(text: str, name: str = "a.yaml"):
-    return read_bundle(SourceBundle((BundledFile(name, text.encode(), {}),)))[0]
+    return read_files(SourceBundle((BundledFile(name, text.encode(), {}),))).files[0]
 
 
 @pytest.mark.parametrize("case", BAD)

@@ -11,7 +11,7 @@ import pytest
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.sources.child import ChildLimits
-from applyviz.sources.sandboxed import read_bundle
+from applyviz.sources.sandboxed import read_files
 
 GOOD = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: good}\ndata: {x: yes, y: 1, y: 2}\n"
 MERGES = "".join(f"k{n}: &k{n} {{<<: [*k{n - 1}, *k{n - 1}]}}\n" for n in range(1, 26))
@@ -47,7 +47,7 @@ def bundle_of(**texts: str | bytes) -> SourceBundle:
 def test_bomb_is_refused_with_its_reason(name: str) -> None:
     text, reason = BOMBS[name]
 
-    bomb, good = read_bundle(bundle_of(bomb=text, good=GOOD))
+    bomb, good = read_files(bundle_of(bomb=text, good=GOOD)).files
 
     assert bomb.documents == ()
     assert [reason in problem.reason for problem in bomb.problems] == [True]
@@ -58,7 +58,7 @@ def test_bomb_is_refused_with_its_reason(name: str) -> None:
 def test_large_numbers_are_read_as_kubectl_reads_them() -> None:
     text = "apiVersion: v1\nkind: A\nmetadata: {name: a}\nx: 0x" + "f" * 100_000 + "\nz: " + "9" * 100_000 + "\n"
 
-    (parsed,) = read_bundle(bundle_of(numbers=text))
+    (parsed,) = read_files(bundle_of(numbers=text)).files
 
     assert parsed.documents[0].obj["x"] == "0x" + "f" * 100_000
     assert parsed.documents[0].obj["z"] == "9" * 100_000
@@ -69,7 +69,7 @@ def test_child_gives_what_parsing_here_gives() -> None:
         GOOD + b"---\na: [\n---\nkind: List\napiVersion: v1\nitems: [{apiVersion: v1, kind: A, metadata: {name: b}}]\n"
     )
 
-    (parsed,) = read_bundle(bundle_of(good=text))
+    (parsed,) = read_files(bundle_of(good=text)).files
 
     here = parse_manifests(text, "good.yaml")
     assert [d.obj for d in parsed.documents] == [d.obj for d in here.documents]
@@ -84,7 +84,7 @@ def test_file_that_needs_too_much_memory_is_refused_and_the_rest_is_read() -> No
     wide = "apiVersion: v1\nkind: A\nmetadata: {name: a}\nx: [" + "{a: b}," * 200_000 + "]\n"
     limits = ChildLimits(memory_bytes=96 * 1024 * 1024)
 
-    first, large, last = read_bundle(bundle_of(first=GOOD, large=wide, last=GOOD), child_limits=limits)
+    first, large, last = read_files(bundle_of(first=GOOD, large=wide, last=GOOD), child_limits=limits).files
 
     assert len(first.documents) == len(last.documents) == 1
     assert large.documents == ()
@@ -97,7 +97,7 @@ def test_file_that_takes_too_long_is_refused_and_the_rest_is_read() -> None:
     document = "apiVersion: v1\nkind: A\nmetadata: {name: a}\nx: [" + "{a: b}," * 400_000 + "]\n"
     limits = ChildLimits(wall_seconds=3)
 
-    slow, good = read_bundle(bundle_of(slow="---\n".join([document] * 3), good=GOOD), child_limits=limits)
+    slow, good = read_files(bundle_of(slow="---\n".join([document] * 3), good=GOOD), child_limits=limits).files
 
     assert slow.problems[0].reason == "reading it took longer than 3 seconds"
     assert len(good.documents) == 1
@@ -107,7 +107,7 @@ def test_many_broken_files_end_the_reading() -> None:
     long = "x: [" + "{a: b}," * 200_000 + "]\n"
     limits = ChildLimits(memory_bytes=8 * 1024 * 1024, broken_files=2)
 
-    parsed = read_bundle(bundle_of(a=long, b=long, c=GOOD), child_limits=limits)
+    parsed = read_files(bundle_of(a=long, b=long, c=GOOD), child_limits=limits).files
 
     assert [len(file.problems) for file in parsed] == [1, 1, 1]
     assert parsed[2].problems[0].reason == (
@@ -118,7 +118,7 @@ def test_many_broken_files_end_the_reading() -> None:
 def test_bundles_are_read_from_many_threads_at_once() -> None:
     found: list[int] = []
     threads = [
-        threading.Thread(target=lambda: found.append(len(read_bundle(bundle_of(a=GOOD))[0].documents)))
+        threading.Thread(target=lambda: found.append(len(read_files(bundle_of(a=GOOD)).files[0].documents)))
         for _ in range(4)
     ]
 
@@ -139,6 +139,6 @@ def test_child_knows_nothing_of_our_environment(monkeypatch: pytest.MonkeyPatch)
         return popen(arguments, **named)
 
     monkeypatch.setattr("applyviz.sources.child.subprocess.Popen", record)
-    read_bundle(bundle_of(a=GOOD))
+    read_files(bundle_of(a=GOOD))
 
     assert started == [{"LANG": "C.UTF-8"}]

@@ -46,7 +46,7 @@ def read_again(plan):
 
 def forge(plan, text):
     """The parsed form of other manifests, sealed for this revision by somebody with the key of a web process."""
-    (file,) = sandboxed.read_bundle(SourceBundle((BundledFile("0.yaml", text.encode()),)))
+    (file,) = sandboxed.read_files(SourceBundle((BundledFile("0.yaml", text.encode()),))).files
     row = ParsedSource.objects.get(revision=plan.revision)
     return seal_for(row, "content", Unsealed.of_bytes(zlib.compress(encode_file(file).rstrip())))
 
@@ -68,7 +68,7 @@ def test_plan_run_replan_and_comparison_parse_the_manifests_once(team, parsed):
 def test_kept_form_is_what_was_parsed(team, parsed):
     plan = team.plan(config_map(a="1"), "a: [b\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n")
 
-    assert read_again(plan) == sandboxed.read_bundle(calculation.load_bundle(plan.revision))
+    assert read_again(plan) == sandboxed.read_files(calculation.load_bundle(plan.revision)).files
     assert len(parsed) == 1
 
 
@@ -93,7 +93,7 @@ def test_plan_uses_how_the_intake_read_the_files(team, parsed):
     plan = review.plans.get()
 
     assert (parsed, len(plan.problems)) == ([], 1)
-    assert read_again(plan) == sandboxed.read_bundle(calculation.load_bundle(plan.revision))
+    assert read_again(plan) == sandboxed.read_files(calculation.load_bundle(plan.revision)).files
     other = team.plan(text)
     assert [row.effect for row in other.changes.all()] == [row.effect for row in plan.changes.all()]
     assert len(parsed) == 1  # of the plan that no intake read

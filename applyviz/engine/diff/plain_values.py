@@ -105,7 +105,7 @@ class PlainValues:
         """Return the object or list that a text holds as JSON, looked through; each text is read once."""
         if text not in self._objects:
             found = self._objects[text] = parse_embedded(text)
-            self.add(found)  # type: ignore[arg-type]  # as parsed, its maps are dicts
+            self.add(found)
         return self._objects[text]
 
     def holds_no_credential(self, text: str) -> bool:
