@@ -8,10 +8,8 @@ walked. It depends on the value alone, never on other values of the object.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any
 
 from applyviz.engine.diff.commands import find_arguments
 from applyviz.engine.diff.credentials import (
@@ -25,7 +23,7 @@ from applyviz.engine.diff.embedded import looks_secret, names_secret, parse_embe
 from applyviz.engine.diff.encoded import decode_all, looks_encoded
 from applyviz.engine.diff.marks import is_masked_text
 from applyviz.engine.diff.passwords import NO_PASSWORDS, Passwords
-from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.objects.values import JSONObject, JSONValue
 
 _TEMPLATES = frozenset({"template", "secretTemplate"})
 _SCALARS = frozenset({type(None), bool, int, float})
@@ -92,7 +90,7 @@ class PlainValues:
         self._seen: set[int] = set()
         self._texts: dict[str, bool] = {}
         self._searched: dict[str, bool] = {}
-        self._objects: dict[str, Mapping[str, Any] | list[Any] | None] = {}
+        self._objects: dict[str, JSONObject | list[JSONValue] | None] = {}
         self._kept: list[object] = []
 
     def add(self, value: JSONValue | bytes) -> None:
@@ -101,7 +99,7 @@ class PlainValues:
             self._kept.append(value)
             self._find(value)
 
-    def parse(self, text: str) -> Mapping[str, Any] | list[Any] | None:
+    def parse(self, text: str) -> JSONObject | list[JSONValue] | None:
         """Return the object or list that a text holds as JSON, looked through; each text is read once."""
         if text not in self._objects:
             found = self._objects[text] = parse_embedded(text)
