@@ -6,7 +6,7 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -41,6 +41,12 @@ def read_words(answer: Any) -> list[str]:
     text = re.sub(r">\s*<", ">\n<", text[max(text.find("<main"), 0) :])
     lines = (RANDOM.sub("#", line).strip() for line in text.splitlines())
     return [f"status {answer.status_code}", *(line for line in lines if line)]
+
+
+def choose(addresses: Iterable[str], number: int, step: int) -> list[str]:
+    """Return one address of `step`, each once; which one comes first changes with the number."""
+    found = list(dict.fromkeys(addresses))
+    return found[number % max(1, min(step, len(found))) :: step]
 
 
 def list_told() -> list[str]:

@@ -39,7 +39,7 @@ from applyviz.workflow.notifications import events
 from applyviz.workflow.people import tokens
 from applyviz.workflow.plans import planner, reviews
 from applyviz.workflow.runs import request_sender
-from tests.attacks.answers import Answers, list_told, post_all, read_words
+from tests.attacks.answers import Answers, choose, list_told, post_all, read_words
 from tests.attacks.routes import WITHOUT_PLANS
 from tests.builders import make_person, map_person, open_dangers, set_email
 from tests.stories import Team, config_map, secret
@@ -47,7 +47,6 @@ from tests.stories import Team, config_map, secret
 pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
 RIGHT, WRONG = "q7Rz0xWv-right", "q7Rz0xWv-wrong"
 SECRET = 0
-# Reading every page in two worlds takes a minute: client-side plans are read in the long lane.
 MODES = (ApplyMode.SERVER, pytest.param(ApplyMode.CLIENT, marks=pytest.mark.long))
 VIEWS = ("fields", "diff", "requests", "owners", "yaml", "fields&show=all&compare=1", "diff&split=1&complete=1")
 # Who reads, and which routes: those that show a viewer nothing, or something else than a viewer.
@@ -351,12 +350,6 @@ def make_token(person: User) -> str:
     return tokens.make_token(by=person, account=person, name="ci", scope=TokenScope.READ, days=7)[1]
 
 
-def choose(addresses: Iterable[str], number: int, step: int) -> list[str]:
-    """Return one address of `step`, each once; which one comes first changes with the number."""
-    found = list(dict.fromkeys(addresses))
-    return found[number % max(1, min(step, len(found))) :: step]
-
-
 def read_all(world: World, reader: str, person: User, token: str, step: int) -> Answers:
     """Return the answers to one person, at each address of every route or at one of `step`, another per route."""
     client = Client()
@@ -381,8 +374,7 @@ def test_every_route_is_read_or_shows_no_plan() -> None:
 @pytest.mark.parametrize(
     ("mode", "names", "step"),
     [
-        # Every route, by the reader to whom everything is shown, at one address of six; the long lane has all
-        # addresses, and the other readers and modes.
+        # Every route, by the reader to whom everything is shown; the long lane has all addresses, readers and modes.
         (ApplyMode.SERVER, ("viewer",), 6),
         *(pytest.param(mode, tuple(READERS), 1, marks=pytest.mark.long) for mode in ApplyMode),
     ],

@@ -23,9 +23,9 @@ from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.password_fields import list_passwords
 from applyviz.records.enums import PlanState
 from applyviz.workflow.plans import comparisons, guess_limit
-from tests.attacks.answers import read_words
+from tests.attacks.answers import choose, read_words
 from tests.attacks.conftest import find_leaks
-from tests.attacks.test_identical_pages import READ, World, choose, make_token
+from tests.attacks.test_identical_pages import READ, World, make_token
 from tests.builders import make_person
 from tests.stories import Team
 

@@ -105,7 +105,6 @@ def test_client_side_apply_runs_too(team):
     assert team.live()["data"] == {"a": "1", "c": "3"}
 
 
-@pytest.mark.long
 def test_moved_field_makes_the_run_stale(team):
     team.apply(config_map(a="1"))
     run = team.start(team.plan(config_map(a="2"), config_map("other", b="2")))
@@ -145,7 +144,6 @@ def test_pruned_object_is_deleted(team):
     assert team.live("/api/v1/namespaces/default/configmaps/z") is None
 
 
-@pytest.mark.long
 def test_object_that_appeared_makes_the_run_stale(team):
     run = team.start(team.plan(config_map(a="1")))
     team.apply_as("somebody", config_map(z="9"))
@@ -173,7 +171,6 @@ def test_object_that_was_created_is_said_to_be_created(team):
     assert (result.detail, result.differences) == ("it was created since it was reviewed", [])
 
 
-@pytest.mark.long
 def test_object_that_was_made_anew_makes_the_run_stale(team):
     team.apply(config_map(a="1"))
     run = team.start(team.plan(config_map(a="2")))
@@ -183,7 +180,6 @@ def test_object_that_was_made_anew_makes_the_run_stale(team):
     assert team.work(run).state == RunState.STALE
 
 
-@pytest.mark.long
 def test_what_the_plan_does_not_touch_may_move(team, at_point):
     team.apply(config_map(a="1"))
     run = team.start(team.plan(config_map(a="2")))
@@ -197,7 +193,6 @@ def test_what_the_plan_does_not_touch_may_move(team, at_point):
     assert team.live()["data"] == {"a": "2", "other": "by hand", "third": "by hand"}
 
 
-@pytest.mark.long
 def test_ownership_that_moved_makes_the_run_stale(team):
     team.apply(config_map(a="1", b="1"))
     run = team.start(team.plan(config_map(a="1")))
@@ -207,7 +202,6 @@ def test_ownership_that_moved_makes_the_run_stale(team):
     assert team.live()["data"] == {"a": "1", "b": "1"}
 
 
-@pytest.mark.long
 def test_change_between_check_and_write_is_found(team, at_point):
     team.apply(config_map(a="1"))
     run = team.start(team.plan(config_map(a="2")))
@@ -384,7 +378,6 @@ def test_rights_count_when_they_are_used(team):
     assert "can no longer" in run.error
 
 
-@pytest.mark.long
 def test_other_cluster_behind_the_name_is_refused(team):
     run = team.start(team.plan(config_map(a="1")))
     team.wire.leads_to = registration.create_sandbox(slug="other", name="Other")
