@@ -8,12 +8,14 @@ children are. Sets share their branches and are never changed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from applyviz.engine.objects.errors import OwnershipError
 from applyviz.engine.objects.paths import FieldPath, PathElement, normalize_element, sort_key, write_element
 from applyviz.engine.objects.values import JSONValue
 
+_COMPARED = 6
 _NO_MEMBERS: frozenset[PathElement] = frozenset()
 
 
@@ -99,6 +101,8 @@ class FieldSet:
         """Return the paths of this set that are not in the other; parents in the other keep their children."""
         if not other:
             return self
+        if self is other:
+            return EMPTY
         children = dict(self.children)
         for element, theirs in other.children.items():
             mine = children.get(element)
@@ -206,7 +210,8 @@ def read_fields(fields: JSONValue) -> FieldSet:
 class FieldSetMemo:
     """A cache of parsed fieldsV1 values for one plan, whose steps read the same objects.
 
-    Values are cached by identity and kept alive; like all inputs they must not change meanwhile.
+    Values are cached by identity and kept alive; like all inputs they must not change meanwhile. The first few are also
+    compared: versions of an object mostly have the same entries, and equal ones get one set.
     """
 
     __slots__ = ("_read", "_written")
@@ -222,7 +227,8 @@ class FieldSetMemo:
         """
         known = self._read.get(id(fields))
         if known is None:
-            known = self._read[id(fields)] = (fields, read_fields(fields))
+            equal = next((one for value, one in islice(self._read.values(), _COMPARED) if value == fields), None)
+            known = self._read[id(fields)] = (fields, read_fields(fields) if equal is None else equal)
         return known[1]
 
     def write(self, fields: FieldSet) -> dict[str, Any]:

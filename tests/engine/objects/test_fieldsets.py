@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from applyviz.engine.objects.errors import OwnershipError
-from applyviz.engine.objects.fieldsets import EMPTY, from_paths, read_fields
+from applyviz.engine.objects.fieldsets import EMPTY, FieldSetMemo, from_paths, read_fields
 
 ELEMENTS = st.sampled_from(["f:a", "f:b", 'k:{"name":"x"}', "v:1", 'v:"1"'])
 PATHS = st.frozensets(st.lists(ELEMENTS, min_size=1, max_size=4).map(tuple), max_size=8)
@@ -21,6 +23,7 @@ def test_algebra_is_that_of_sets_of_paths(left, right):
     assert set(one.intersection(other)) == left & right
     assert set(one.difference(other)) == left - right
     assert one.is_subset(other) == (left <= right)
+    assert one.difference(one) == EMPTY
     assert len(one) == len(left)
     assert bool(one) == bool(left)
 
@@ -92,3 +95,15 @@ def test_fields_nested_too_deeply_are_an_error():
 
     with pytest.raises(OwnershipError, match="nested too deeply"):
         read_fields(fields)
+
+
+def test_memo_reads_equal_values_once_and_others_as_they_are():
+    memo = FieldSetMemo()
+    values = [{"f:data": {f"f:{number}": {}}} for number in range(9)]
+
+    found = [memo.read(value) for value in values]
+
+    assert found == [read_fields(value) for value in values]
+    assert memo.read(deepcopy(values[0])) is found[0]
+    assert memo.read(deepcopy(values[8])) == found[8]
+    assert memo.recall(memo.write(found[1])) is found[1]
