@@ -1,4 +1,4 @@
-"""A command loads its modules without collecting garbage, and collects it afterwards, without what it loaded."""
+"""A command loads its modules without collecting garbage; then it collects, without visiting what it loaded."""
 
 from __future__ import annotations
 
