@@ -146,7 +146,7 @@ class _Leaves:
 
     def is_chosen(self, path: FieldPath, value: JSONValue, before: JSONObject | None) -> bool:
         """Return whether only the server can choose the value: an allocated address or port, a new uid."""
-        if any(element in _ALLOCATED for element in path) and path not in self.before:
+        if any(element in _ALLOCATED for element in path) and not (path in self.before and path in self.planned):
             return True
         if self._is_request and path[:2] in _REQUESTER:
             return True
@@ -215,7 +215,7 @@ def _is_true(field: FieldReason, real: _Leaves, change: PlannedObject) -> bool:
     if field.operation in _KEPT:
         return not real.differ(field.path)
     if field.operation is FieldOperation.CLEARED:
-        return before and not after
+        return before and (not after or field.path in real.unplanned)
     if field.operation is FieldOperation.SET:
         return after and not before
     if field.operation is FieldOperation.CHANGED:

@@ -3,7 +3,7 @@
 A case is one manifest whose apply sent a body: the body of a server-side apply, or the last-applied annotation of a
 client-side one, shows the values that kubectl read. Values that kubectl adds (default namespace, empty annotations, an
 ApplySet's label) are ignored where the manifest lacks them, and so are values that it removes (a last-applied
-annotation, the namespace of a cluster-scoped object).
+annotation, the namespace of a cluster-scoped object). kubectl records an annotation of null as an empty text.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from applyviz.conformance.cases import CaseResult
 from applyviz.conformance.stories import Invocation, Story, StoryExchange, load_story
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.manifests.parse import parse_manifests
+from applyviz.engine.merge.last_applied import read_null_annotations
 from applyviz.engine.objects.exchange import APPLY_PATCH
 from applyviz.engine.objects.golang import read_integer
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, clone, get_at, is_same_json
@@ -75,9 +76,10 @@ def _without_additions(obj: JSONObject, manifest: JSONObject, seen: JSONObject) 
     return copy
 
 
-def _judge(name: str, document: ManifestDocument, seen: JSONObject) -> CaseResult:
+def _judge(name: str, document: ManifestDocument, seen: JSONObject, *, is_record: bool) -> CaseResult:
     expected = _without_additions(seen, document.obj, seen)
-    got = _without_additions(document.obj, document.obj, seen)
+    read = read_null_annotations(document.obj) if is_record else document.obj
+    got = _without_additions(read, document.obj, seen)
     if is_same_json(expected, got):
         return CaseResult("reading", name, True)
     reason = f"{document.position} is read otherwise by kubectl"
@@ -102,7 +104,8 @@ def _run_invocation(story: Story, invocation: Invocation) -> Iterator[CaseResult
         judged.add(identity)
         kind, name = _identity(seen)[1:]
         case = f"{story.name} step {invocation.step} invocation {invocation.number}: {kind} {name}"
-        results = [_judge(case, document, seen) for document in by_identity[identity]]
+        is_record = not exchange.content_type.startswith(APPLY_PATCH)
+        results = [_judge(case, document, seen, is_record=is_record) for document in by_identity[identity]]
         yield next((result for result in results if result.agrees), results[0])
 
 

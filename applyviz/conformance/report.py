@@ -1,7 +1,8 @@
 """Find corpora, run every family on them, and count: agreeing / all.
 
 A path is a recorded story, a file of random cases or of reported inputs, or a folder that is searched for all of them.
-A case that a runner cannot judge counts as disagreeing, with its reason; nothing is left out.
+A case that a runner cannot judge counts as disagreeing, with its reason; nothing is left out. Exceptions that are known
+by name (`exceptions.py`) do not agree either, but the report only prints their reasons.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from applyviz.conformance.cases import CaseResult
+from applyviz.conformance.exceptions import find_exception
 from applyviz.conformance.inputs import ApplyInput, is_report, plan_all, read_inputs
 from applyviz.conformance.shown import Presenter
 from applyviz.conformance.stories import load_json, load_lines
@@ -54,18 +56,20 @@ _MOST_CAVEATS = 5
 class Tally:
     """The counts of one family so far: its cases, and those that disagree.
 
+    - `named`: how many cases fall under each exception, by its reason.
     - `fields`: the number of fields with a statement, `caveats` of them only with a caveat.
     """
 
     total: int = 0
     disagreeing: list[CaseResult] = field(default_factory=list)
+    named: Counter[str] = field(default_factory=Counter)
     fields: int = 0
     caveats: int = 0
 
     @property
     def agree(self) -> int:
         """The number of cases that agree."""
-        return self.total - len(self.disagreeing)
+        return self.total - len(self.disagreeing) - self.named.total()
 
     @property
     def is_vague(self) -> bool:
@@ -77,7 +81,10 @@ class Tally:
         self.total += 1
         self.fields += case.fields
         self.caveats += case.caveats
-        if not case.agrees:
+        exception = None if case.agrees else find_exception(case)
+        if exception is not None:
+            self.named[exception.reason] += 1
+        elif not case.agrees:
             self.disagreeing.append(case)
 
 
@@ -89,7 +96,7 @@ class Report:
 
     @property
     def agrees(self) -> bool:
-        """Whether nothing disagrees."""
+        """Whether nothing disagrees, beside the named exceptions."""
         return not any(t.disagreeing or t.is_vague for t in self.families.values())
 
     def add(self, case: CaseResult) -> None:
@@ -101,6 +108,7 @@ class Report:
         return {
             "families": {
                 name: {"agree": t.agree, "total": t.total, "disagree": [c.name for c in t.disagreeing]}
+                | ({"named": dict(t.named)} if t.named else {})
                 | ({"fields": t.fields, "caveats": t.caveats} if t.fields else {})
                 for name, t in self.families.items()
             }
@@ -232,6 +240,8 @@ def render_report(report: Report, *, show: int = 0) -> str:
     """Return the counts per family, then the first `show` disagreements of each."""
     width = max((len(name) for name in report.families), default=0)
     lines = [f"{name:<{width}}  {t.agree:>6} / {t.total}{_render_caveats(t)}" for name, t in report.families.items()]
+    for name, tally in report.families.items():
+        lines += [f"{name}: {count} named: {reason}" for reason, count in tally.named.items()]
     for tally in report.families.values():
         lines += ["", *(render_case(case) for case in tally.disagreeing[:show])] if tally.disagreeing and show else []
     return "\n".join(lines)

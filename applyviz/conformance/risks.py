@@ -3,7 +3,8 @@
 Each predicate is independent of the rule that raises the risk. False and missing risks both count.
 
 Exceptions: of a refused object only the risks that explain a refusal are judged, and only where the server names their
-cause; it may stop at another error. A patch that only repeats the order of entries is no repetition. Kinds without a
+cause; it may stop at another error. A patch that only repeats the order of entries is no repetition, and with a
+directive of a patch in the manifest it is not judged: kubectl may refuse its next apply. Kinds without a
 predicate are judged elsewhere or not yet: `tests/conformance/unjudged.py` says which and why.
 """
 
@@ -50,6 +51,7 @@ _IMMUTABLE = re.compile(
 _SIBLING = re.compile(
     r"rollingUpdate: (Forbidden|Invalid value)|only allowed for updateStrategy|may not be specified when strategy"
 )
+_DIRECTIVE = re.compile(r'"\$(patch|retainKeys|(setElementOrder|deleteFromPrimitiveList)/[^"]*)":')
 _UNKNOWN = re.compile(r"unknown field|field not declared in schema")
 _BY_KIND: Mapping[str, tuple[str, ...]] = {
     "rbac": ("Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"),
@@ -101,6 +103,13 @@ class Facts:
     def names_unknown(self) -> bool:
         """Whether the server names a field that the kind does not have; another version of the kind does not count."""
         return bool(_UNKNOWN.search(self.refusal)) and "failed to convert" not in self.refusal
+
+    @cached_property
+    def records_directive(self) -> bool:
+        """Whether a client-side apply changes the object, and records a directive of a patch as last applied."""
+        is_patch = self.planned.mode is ApplyMode.CLIENT and self.live is not None
+        record = get_at(self.after, ("metadata", "annotations", ANNOTATION), None) or "{}"
+        return is_patch and self.is_written and _DIRECTIVE.search(record) is not None
 
     @property
     def is_refused(self) -> bool:
@@ -316,7 +325,7 @@ def _holds_kind(kinds: tuple[str, ...]) -> Predicate:
 Predicate: TypeAlias = Callable[[Facts], bool]
 PREDICATES: Mapping[str, Predicate] = {
     "immutable-field": lambda f: f.is_refused and f.live is not None and bool(_IMMUTABLE.search(f.refusal)),
-    "unknown-field": lambda f: f.is_refused and f.names_unknown,
+    "unknown-field": lambda f: f.names_unknown if f.is_refused else f.records_directive,
     "pods-restart": lambda f: f.rolls and not f.waits,
     "template-waits": lambda f: f.rolls and f.waits,
     "repeating-patch": lambda f: f.repeats,
@@ -373,6 +382,8 @@ def find_wrong(facts: Facts, raised: set[str]) -> Iterator[str]:
     """Yield each kind of risk that is missing or false."""
     for kind, predicate in PREDICATES.items():
         if facts.is_refused and kind not in _OF_REFUSALS:
+            continue
+        if kind == "repeating-patch" and facts.records_directive:
             continue
         is_so = predicate(facts)
         if facts.is_refused and not is_so:

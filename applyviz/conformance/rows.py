@@ -10,6 +10,8 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 
+import yaml
+
 from applyviz.conformance import covering
 from applyviz.conformance.cases import CaseResult
 from applyviz.conformance.covering import NOTHING
@@ -102,8 +104,19 @@ def _judge_row(row: ShownRow, shown: ShownObject, before: JSONValue, after: JSON
     for text, value in zip((row.live, row.after), values, strict=True):
         if (text is None) is not (value is NOTHING):
             yield f"{name}: shown {text}"
-        elif text is not None and not row.is_masked and _MASK not in text and text != shown.print_value(value):
+        elif text is not None and not row.is_masked and _MASK not in text and not _prints(text, value, shown):
             yield f"{name}: shown {text}, really {shown.print_value(value)}"
+
+
+def _prints(text: str, value: JSONValue, shown: ShownObject) -> bool:
+    """Return whether a text prints a value; the fields of a map may have any order."""
+    printed = shown.print_value(value)
+    if text == printed or not isinstance(value, dict | list) or Counter(text) != Counter(printed):
+        return text == printed
+    try:
+        return is_same_json(yaml.safe_load(text), yaml.safe_load(printed))
+    except yaml.YAMLError:
+        return False
 
 
 def _judge_counts(shown: ShownObject) -> Iterator[str]:

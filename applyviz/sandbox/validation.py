@@ -18,7 +18,7 @@ from applyviz.kubernetes.parity.name_formats import (
     validate_metadata,
     validate_metadata_update,
 )
-from applyviz.kubernetes.parity.status import FieldError, invalid
+from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid
 from applyviz.kubernetes.v1_36.validation import (
     autoscaling,
     config,
@@ -35,6 +35,7 @@ from applyviz.kubernetes.v1_36.validation import (
     webhooks,
     workloads,
 )
+from applyviz.sandbox.cel.syntax import NotReadableError, parse
 from applyviz.sandbox.schema import structural
 from applyviz.sandbox.schema.definition_schemas import check_schema
 from applyviz.sandbox.schema.ratcheting import find_child
@@ -96,6 +97,8 @@ _WHOLE_ON_UPDATE = frozenset(
         *("roles", "clusterroles", "rolebindings", "clusterrolebindings"),
     }
 )
+_POLICIES = ("validatingadmissionpolicies", "mutatingadmissionpolicies")
+_EXPRESSIONS = ("variables", "matchConditions", "validations")
 
 
 def _name_problems(target: ResourceTarget, name: str) -> list[str]:
@@ -158,6 +161,17 @@ def _validate_type(target: ResourceTarget, obj: JSONObject) -> list[FieldError]:
     return [invalid(n, obj.get(n, ""), f"must be {w}") for n, w in wanted.items() if obj.get(n, "") != w]
 
 
+def _validate_expressions(target: ResourceTarget, obj: JSONObject) -> Iterator[FieldError]:
+    """Yield the expressions of an admission policy that cannot be read; the types of what they use are not checked."""
+    for part in _EXPRESSIONS if target.plural in _POLICIES else ():
+        for i, entry in enumerate(get_at(obj, ("spec", part)) or ()):
+            text = entry.get("expression") or ""
+            try:
+                parse(text if text.strip() else "true")
+            except NotReadableError as error:
+                yield invalid(f"spec.{part}[{i}].expression", text, f"compilation failed: {error}")
+
+
 def validate_create(target: ResourceTarget, obj: JSONObject) -> Iterator[FieldError]:
     """Yield the problems of a new object."""
     meta = obj["metadata"]
@@ -171,7 +185,7 @@ def validate_create(target: ResourceTarget, obj: JSONObject) -> Iterator[FieldEr
     if target.struct is None:
         yield from _validate_custom(target, obj)
     elif (rule := _CREATE.get(target.plural)) is not None:
-        yield from chain(rule(obj), _validate_schemas(target, obj))
+        yield from chain(rule(obj), _validate_schemas(target, obj), _validate_expressions(target, obj))
 
 
 def validate_update(
@@ -195,4 +209,8 @@ def validate_update(
         create = _CHANGED.get(target.plural) or _CREATE.get(target.plural)
         update = _UPDATE.get(target.plural)
         yield from chain(create(obj) if create else (), update(obj, live) if update else ())
-        yield from _validate_schemas(target, obj)
+        yield from chain(_validate_schemas(target, obj), _validate_expressions(target, obj))
+    elif target.plural == "services":
+        is_balanced = get_at(obj, ("spec", "type")) == "LoadBalancer"
+        if get_at(obj, ("status", "loadBalancer", "ingress")) and not is_balanced:
+            yield forbidden("status.loadBalancer.ingress", "may only be used when `spec.type` is 'LoadBalancer'")

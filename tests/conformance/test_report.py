@@ -12,7 +12,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from applyviz.conformance.cases import CaseResult
-from applyviz.conformance.report import Report, find_corpora, render_case, run_corpora
+from applyviz.conformance.report import Report, find_corpora, render_case, render_report, run_corpora
 
 DATA = Path(__file__).parent / "data"
 STORY = DATA / "recorded" / "csa-missing-annotation.json.gz"
@@ -100,3 +100,23 @@ def test_command_refuses_a_folder_without_cases(tmp_path):
 
 def test_report_without_cases_agrees():
     assert Report().agrees
+
+
+def test_exception_with_a_name_is_printed_with_its_reason_and_fails_nothing():
+    report = Report()
+    report.add(CaseResult("reasons", "ssa.jsonl.gz line 597: Deployment web, client, confirmed", False, "one of two"))
+    report.add(CaseResult("reasons", "ssa.jsonl.gz line 598: Deployment web, client, confirmed", True))
+
+    assert report.agrees
+    assert render_report(report).splitlines() == [
+        "reasons       1 / 2",
+        "reasons: 1 named: entries of live or of the manifest that are there twice: the merge makes one of them",
+    ]
+
+
+def test_exception_covers_no_other_case_and_no_other_family():
+    for family, name in (("reasons", "ssa.jsonl.gz line 5970: x"), ("rows", "ssa.jsonl.gz line 597: x")):
+        report = Report()
+        report.add(CaseResult(family, name, False, "differs"))
+
+        assert not report.agrees

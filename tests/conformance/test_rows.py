@@ -191,3 +191,12 @@ def test_manifest_that_the_server_ignores_is_not_called_equal():
     assert shown.empty_text == "No changes: the server keeps the live values, although the manifest sets others."
     assert find_wrong(planned, shown) == ""
     assert "without rows" in find_wrong(planned, replace(shown, empty_text=rows._NO_CHANGE))
+
+
+def test_order_of_the_fields_of_a_map_is_no_other_value(planned, shown):
+    turned = replace(shown, print_value=lambda value: "{b: 1, a: yes}")
+
+    assert rows._prints("{a: yes, b: 1}", {"a": "yes", "b": 1}, turned)
+    assert not rows._prints("{a: yes, b: 2}", {"a": "yes", "b": 1}, turned)
+    assert not rows._prints("{a: 1, b: yes}", {"a": "yes", "b": 1}, turned)
+    assert not rows._prints("{a: yes, b: 1", {"a": "yes", "b": 1}, turned)

@@ -72,7 +72,8 @@ def _judge_cleared(versions: ObjectVersions, path: FieldPath) -> tuple[Reason, s
     if shared:
         return Reason.SHARED_MERGE_KEY, shared
     if path in versions.manifest:
-        return Reason.MANIFEST_SETS, ""
+        # Where ownership moves first, the merge starts from an answer, which may lack a value of the manifest already.
+        return Reason.SERVER_CHANGED if versions.manifest.get(path) else Reason.MANIFEST_SETS, ""
     if makes_room(versions, path):
         return Reason.REPLACED_WHOLE, ""
     if path in versions.last_applied or (
@@ -153,7 +154,8 @@ def _find_dropped(versions: ObjectVersions, path: FieldPath) -> FieldPath | None
     """Return the section or entry that was last applied and is gone from the manifest with everything below it."""
     for length in range(1, len(path)):
         above = path[:length]
-        if versions.last_applied.has_path(above) and not versions.manifest.has_path(above):
+        was_applied = above in versions.remembered or versions.last_applied.has_path(above)
+        if was_applied and not versions.manifest.has_path(above):
             return above
     return None
 

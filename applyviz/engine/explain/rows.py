@@ -55,12 +55,14 @@ class _At:
 class RowReader:
     """Walks all versions once; rows come in the order of the first version that has them.
 
-    `reordered` are the lists whose common entries have another order after apply than live.
+    - `reordered`: the lists whose common entries have another order after apply than live.
+    - `remembered`: empty values of last-applied, which no other version has there.
     """
 
     def __init__(self) -> None:
         self.rows: dict[FieldPath, Row] = {}
         self.reordered: list[FieldPath] = []
+        self.remembered: set[FieldPath] = set()
 
     def read(self, topology: Topology, versions: Values, owners: OwnerCursor, spot: SourceSpot) -> None:
         """Read objects; `MISSING` stands for an absent one."""
@@ -100,15 +102,18 @@ class RowReader:
                 lists[column], has_list = entries, True
                 continue
             leaves[column], has_leaf = value, True
-        if has_leaf and not ((has_map or has_list) and _is_remembered(leaves)):
-            self._add(leaves, at, above)
+        if has_leaf:
+            self._add(leaves, at, above, is_mixed=has_map or has_list)
         if topology is not None and has_map:
             self._walk_map(topology, maps, at)
         if topology is not None and has_list:
             self._walk_list(topology, lists, at, values)
 
-    def _add(self, leaves: Sequence[JSONValue], at: _At, above: _At | None) -> None:
-        """Add a leaf that is not a plain field of a map."""
+    def _add(self, leaves: Sequence[JSONValue], at: _At, above: _At | None, *, is_mixed: bool) -> None:
+        """Add a leaf that is not a plain field of a map; `is_mixed`: some versions have fields below it."""
+        if is_mixed and _is_remembered(leaves):
+            self.remembered.add(at.path)
+            return
         at.is_below_manifest = at.is_below_manifest or leaves[MANIFEST] is not MISSING
         position = at.spot.position if at.is_below_manifest else NOWHERE
         before, after = above.owners.of(at.path[-1]) if above is not None else ((), ())

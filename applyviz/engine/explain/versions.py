@@ -17,6 +17,8 @@ from applyviz.engine.schema.topology import of_root
 from applyviz.engine.schema.walk import MISSING
 
 _NO_KEYS: AbstractSet[str] = frozenset()
+# kubectl records them empty for every manifest without annotations, and never removes them.
+_ANNOTATIONS = ("f:metadata", "f:annotations")
 
 
 class AllVersions(Protocol):
@@ -137,6 +139,7 @@ class ObjectVersions:
         reader.read(self.topology, _line_up(versions, self.is_deletion), before.start(after), start(document))
         self.rows = reader.rows
         self.reordered = reader.reordered
+        self.remembered = reader.remembered - {_ANNOTATIONS}
         self.after = Column(self.rows, AFTER)
         self.live = Column(self.rows, LIVE)
         self.manifest = Column(self.rows, MANIFEST)

@@ -32,7 +32,8 @@ REPEATING_PATCH = RiskKind(
 )
 
 
-def _is_directive(name: str) -> bool:
+def is_directive(name: str) -> bool:
+    """Return whether a key is an instruction of a strategic merge patch, which no object has as a field."""
     return name.startswith(_DIRECTIVES)
 
 
@@ -72,10 +73,10 @@ class _Place:
 
 def _repeats(patch: JSONObject, after: JSONObject, at: _Place) -> Iterator[tuple[PlainPath, str]]:
     kept = patch.get("$retainKeys")
-    if isinstance(kept, list) and all(map(_is_directive, patch)) and any(key not in kept for key in after):
+    if isinstance(kept, list) and all(map(is_directive, patch)) and any(key not in kept for key in after):
         yield at.path, "it keeps only the keys that the manifest has, and the server sets its default again"
     for name, value in patch.items():
-        if _is_directive(name) or name == ANNOTATION:
+        if is_directive(name) or name == ANNOTATION:
             continue
         below, before = at.enter(name), after.get(name)
         if below.node is not None and "replace" in below.node.patch_strategy:

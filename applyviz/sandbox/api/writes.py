@@ -234,9 +234,9 @@ class Writer:
             raise internal_error("Object 'apiVersion' is missing in 'object has no apiVersion field'")
         has_empty, body = body.has_empty, Body(obj, (*body.warnings, *deduplicate_owners(obj["metadata"])))
         _restore_server_fields(obj, live)
+        admit_update(target, obj)  # before the generation counts what differs
         prepare_update(target, obj, live, write.route.subresource, has_empty=has_empty)
         _check_version(write, obj, live)
-        admit_update(target, obj)
         self._allot(write, obj, live)
         problems = list(validate_update(target, obj, live, write.route.subresource))
         body = Body(obj, (*body.warnings, *(str(p) for p in problems if p.is_warning)))
@@ -310,6 +310,7 @@ def _restore_server_fields(obj: MutableObject, live: JSONObject) -> None:
     meta.setdefault("uid", before.get("uid"))
     meta["generation"] = before.get("generation")
     meta["creationTimestamp"] = before.get("creationTimestamp")
+    meta.pop("selfLink", None)
     for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
         meta[name] = meta.get(name) or before.get(name)
     for name in ("generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):

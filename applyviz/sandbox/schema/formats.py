@@ -11,10 +11,32 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import date
 
+from applyviz.kubernetes.parity.name_formats import label_problems, subdomain_problems
+from applyviz.sandbox.cel.values import read_duration
+
 _TIME = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))\Z")
-_UUID = re.compile(r"(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}\Z")
+_UUID = r"(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?%s-?%s-?[0-9a-f]{12}\Z"
+_HEX, _VARIANT = "[0-9a-f]{4}", "[89ab][0-9a-f]{3}"
+_UUIDS = {
+    "uuid": re.compile(_UUID % (_HEX, _HEX)),
+    "uuid3": re.compile(_UUID % ("3[0-9a-f]{3}", _HEX)),
+    "uuid4": re.compile(_UUID % ("4[0-9a-f]{3}", _VARIANT)),
+    "uuid5": re.compile(_UUID % ("5[0-9a-f]{3}", _VARIANT)),
+}
 _EMAIL = re.compile(r"(?:[^<>@\s]*<)?[^\s<>@(),:;\[\]\"]+@[^\s<>@(),:;\"]+>?\Z")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")
+# Letters beyond ASCII stand for the Unicode classes of Go's pattern.
+_LETTER = r"a-zA-Z0-9\u00a0-\U0010ffff"
+_HOSTNAME = re.compile(
+    rf"([{_LETTER}]((-?[{_LETTER}]{{0,62}})?)|([{_LETTER}](([{_LETTER}-]{{0,61}}[{_LETTER}])?)\.)+"
+    r"([a-zA-Z\u00a0-\U0010ffff]){2,63})\Z"
+)
+_BASE64 = re.compile(r"([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})\Z")
+_COLOR = re.compile(r"#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})\Z")
+_MAC = re.compile(r"(?i)[0-9a-f]{2}([:-][0-9a-f]{2})+\Z|[0-9a-f]{4}(\.[0-9a-f]{4})+\Z")
+_SCALA = re.compile(r"[0-9]+\s*([A-Za-z\u00b5]+)")
+_UNITS = frozenset(("ns", "us", "\u00b5s", "ms", "s", "m", "h", "hr", "d", "w", "wk"))
+_LONG_UNITS = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
 
 
 def _is_date(text: str) -> bool:
@@ -44,6 +66,21 @@ def _is_network(text: str) -> bool:
         return False
 
 
+def _is_duration(text: str) -> bool:
+    """Return whether Go reads a duration, or finds one in the words of Scala anywhere in the text."""
+    units = (found[1].lower() for found in _SCALA.finditer(text))
+    return read_duration(text) is not None or any(u in _UNITS or u.startswith(_LONG_UNITS) for u in units)
+
+
+def _is_hardware_address(text: str) -> bool:
+    is_one_form = len({c for c in text if c in ":-."}) == 1 and _MAC.match(text) is not None
+    return is_one_form and len(re.findall("[0-9A-Fa-f]{2}", text)) in (6, 8, 20)
+
+
+def _is_hostname(text: str) -> bool:
+    return len(text) <= 255 and all(len(part) <= 63 for part in text.split(".")) and bool(_HOSTNAME.match(text))
+
+
 _FORMATS: Mapping[str, Callable[[str], bool]] = {
     "date": _is_date,
     "date-time": _is_date_time,
@@ -52,11 +89,19 @@ _FORMATS: Mapping[str, Callable[[str], bool]] = {
     "ipv4": lambda text: _is_address(text, 4),
     "ipv6": lambda text: _is_address(text, 6),
     "cidr": _is_network,
-    "uuid": lambda text: _UUID.match(text) is not None,
+    "duration": _is_duration,
+    "byte": lambda text: _BASE64.match(text) is not None,
+    "hostname": _is_hostname,
+    "mac": _is_hardware_address,
+    "hexcolor": lambda text: _COLOR.match(text) is not None,
+    "k8s-short-name": lambda text: not label_problems(text),
+    "k8s-long-name": lambda text: not subdomain_problems(text),
 }
 
 
 def has_format(text: str, name: str) -> bool:
     """Return whether a text has a format; of unknown formats every text is."""
+    if name in _UUIDS:
+        return _UUIDS[name].match(text) is not None
     check = _FORMATS.get(name)
     return check is None or check(text)

@@ -183,7 +183,7 @@ def _check_string(value: str, schema: JSONObject, path: str) -> Iterator[FieldEr
         yield invalid(path, value, f"{path} in body should match '{pattern}'")
     name = schema.get("format")
     if name and not has_format(value, name):
-        yield invalid(path, value, f'{path} in body must be of type {name}: "{value}"')
+        yield type_invalid(path, value, f'{path} in body must be of type {name}: "{value}"')
 
 
 def _check_number(value: float, schema: JSONObject, path: str) -> Iterator[FieldError]:

@@ -40,8 +40,8 @@ class Body:
 
 
 def has_empty_values(written: JSONObject) -> bool:
-    """Return whether the spec of an object holds an empty list or map of labels, which decoding leaves out."""
-    return _holds_empty(written.get("spec"))
+    """Return whether spec or webhooks of an object hold an empty list or map of labels, which decoding leaves out."""
+    return _holds_empty(written.get("spec")) or _holds_empty(written.get("webhooks"))
 
 
 def _holds_empty(value: JSONValue) -> bool:

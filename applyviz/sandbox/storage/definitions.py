@@ -76,9 +76,6 @@ def _accept_names(cluster: SandboxCluster, target: ResourceTarget, obj: MutableO
         if known.get(condition["type"], {}).get("status") != condition["status"]:
             known[condition["type"]] = condition
     status["conditions"] = list(known.values())
-    stored = [v["name"] for v in obj["spec"].get("versions") or () if v.get("storage")]
-    kept = status.get("storedVersions") or []
-    status["storedVersions"] = [*kept, *(s for s in stored if s not in kept)]
     if status == before.get("status"):
         return
     obj["metadata"]["managedFields"] = updates.update(

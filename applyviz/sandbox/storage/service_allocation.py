@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from applyviz.engine.objects.values import JSONObject, MutableObject
 from applyviz.kubernetes.parity.status import FieldError, StatusError, invalid
@@ -158,19 +158,26 @@ def _refuse_doubles(spec: JSONObject) -> None:
             raise StatusError(500, "", f"duplicate nodePort: {{{protocol} {number}}}")
 
 
+def _list_free(ports: Sequence[JSONObject], live_spec: JSONObject) -> dict[str, int]:
+    """Return the node port of each live port by its name, without those that the new ports name themselves."""
+    named = {port.get("nodePort") for port in ports}
+    live = {port.get("name", ""): port.get("nodePort") or 0 for port in live_spec.get("ports") or ()}
+    return {name: number for name, number in live.items() if number not in named}
+
+
 def _allocate_ports(spec: MutableObject, live_spec: JSONObject, allocation: ServiceAllocation, seed: str) -> None:
     wants = spec["type"] == "NodePort" or (
         spec["type"] == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts", True)
     )
-    before = {(p.get("protocol"), p.get("port")): p.get("nodePort") for p in live_spec.get("ports") or ()}
     ports = spec.get("ports") or ()
+    before = _list_free(ports, live_spec)
     # Ports of one number get one node port together; later ones get their own.
     shared = {} if needs_node_ports(live_spec) else {p.get("port"): p["nodePort"] for p in ports if p.get("nodePort")}
     for port in ports if wants else ():
         number, protocol = port.get("port"), port.get("protocol")
         if port.get("nodePort"):
             continue
-        kept = before.get((protocol, number)) or shared.get(number)
+        kept = before.get(port.get("name", "")) or shared.get(number)
         port["nodePort"] = kept or allocation.take_port(f"{seed}/{number}/{protocol}")
         if not needs_node_ports(live_spec):
             shared[number] = port["nodePort"]

@@ -29,7 +29,7 @@ _WITHOUT_GENERATION = frozenset(
 # Their generation starts at 1 and never increases.
 _FIRST_GENERATION = frozenset({"priorityclasses"})
 # Their strategy compares with `reflect.DeepEqual`: empty is not absent, so each write of an empty list counts.
-_COUNTS_EMPTY = frozenset({"networkpolicies"})
+_COUNTS_EMPTY = frozenset({"networkpolicies", "validatingwebhookconfigurations", "mutatingwebhookconfigurations"})
 _STATUS_FROM_CLIENT = frozenset({"nodes", "apiservices"})
 
 
@@ -66,7 +66,7 @@ def prepare_update(
 ) -> None:
     """Revert what this kind of write may not change, and increase the generation.
 
-    - `has_empty`: the write has empty lists or maps in its spec, which are not stored.
+    - `has_empty`: the write has empty lists or maps in its spec or webhooks, which are not stored.
     """
     if subresource == "status":
         _keep_all_but_status(target, obj, live)
@@ -213,6 +213,13 @@ def _create_definition(obj: MutableObject) -> None:
     obj["status"] = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}
 
 
+def _update_definition(obj: MutableObject, live: JSONObject) -> None:
+    kept = get_at(live, ("status", "storedVersions")) or []
+    stored = [v["name"] for v in obj["spec"].get("versions") or () if v.get("storage") and v["name"] not in kept]
+    if stored:
+        obj["status"] = {**(obj.get("status") or {}), "storedVersions": [*kept, *stored[:1]]}
+
+
 def _update_secret(obj: MutableObject, live: JSONObject) -> None:
     if not obj.get("type"):
         obj["type"] = live.get("type", "Opaque")
@@ -275,6 +282,7 @@ _UPDATE: Mapping[str, Callable[[MutableObject, JSONObject], None]] = {
     "namespaces": _update_namespace,
     "daemonsets": _update_daemon_set,
     "secrets": _update_secret,
+    CRD_PLURAL: _update_definition,
     # What was asked for stays as it was asked for.
     "certificatesigningrequests": lambda obj, live: _restore(obj, live, "spec"),
     "persistentvolumeclaims": _update_claim,

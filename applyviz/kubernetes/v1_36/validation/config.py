@@ -9,10 +9,12 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
+from decimal import Decimal
 
-from applyviz.engine.objects.values import JSONObject, is_same_json
+from applyviz.engine.objects.values import JSONObject, get_at, is_same_json
 from applyviz.kubernetes.parity.json_text import find_fault
 from applyviz.kubernetes.parity.name_formats import config_key_problems, qualified_name_problems
+from applyviz.kubernetes.parity.quantities import parse_quantity
 from applyviz.kubernetes.parity.status import (
     FieldError,
     forbidden,
@@ -127,8 +129,16 @@ def _claim_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
     spec, before = (_without(one["spec"], free, has_size=not is_bound) for one in (obj, live))
     if not is_same_json(spec, before):
         yield forbidden("spec", _CLAIM_UPDATE)
+    asked, had = (_read_size(get_at(one, ("spec", "resources", "requests"))) for one in (obj, live))
+    if asked < had and asked <= _read_size(get_at(live, ("status", "capacity"))):
+        yield forbidden("spec.resources.requests.storage", "field can not be less than status.capacity")
     if obj["spec"].get("volumeMode") != live["spec"].get("volumeMode"):
         yield invalid("volumeMode", obj["spec"].get("volumeMode"), IMMUTABLE)
+
+
+def _read_size(amounts: JSONObject | None) -> Decimal:
+    parsed = parse_quantity(str((amounts or {}).get("storage", "0")))
+    return Decimal(0) if parsed is None else parsed[0]
 
 
 def _without(spec: JSONObject, names: Collection[str], *, has_size: bool) -> JSONObject:

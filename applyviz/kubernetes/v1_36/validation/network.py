@@ -68,7 +68,8 @@ def _ingress_path(path: JSONObject, at: str) -> Iterator[FieldError]:
     kind, text = path.get("pathType"), path.get("path", "")
     if kind is None:
         yield required(f"{at}.pathType", "pathType must be specified")
-    elif kind not in _PATH_TYPES:
+        return
+    if kind not in _PATH_TYPES:
         yield not_supported(f"{at}.pathType", kind, _PATH_TYPES)
     elif kind in ("Exact", "Prefix"):
         yield from _literal_path(text, f"{at}.path")
@@ -159,7 +160,8 @@ def _end_port(port: JSONObject, path: str) -> Iterator[FieldError]:
     elif isinstance(number, str):
         yield invalid(path, end, "may not be specified when `port` is non-numeric")
     elif end < number:
-        yield invalid(path, end, "must be greater than or equal to `port`")
+        # The server names the port, not the end.
+        yield invalid(path, number, "must be greater than or equal to `port`")
     elif end > 65535:
         yield invalid(path, end, PORT_RANGE)
 

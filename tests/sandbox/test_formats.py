@@ -1,0 +1,45 @@
+"""Which texts have the formats that a definition may name; the answers are those of k8s.io/kube-openapi."""
+
+from __future__ import annotations
+
+import pytest
+
+from applyviz.sandbox.schema.formats import has_format
+
+GOOD = {
+    "duration": ("90s", "1m30s", "-1.5h", "0", "22 ns", "3 days", "1 Week", "in 5 minutes"),
+    "byte": ("YQ==", "AAEC"),
+    "hostname": ("a", "shop.example.com", "1a.example.london", "ü.example.com"),
+    "mac": ("02:00:5e:10:00:00", "02-00-5e-10-00-00", "0200.5e10.0000", "02:00:5e:10:00:00:00:01"),
+    "hexcolor": ("#fff", "00ff7F"),
+    "uuid": ("11111111-1111-1111-1111-111111111111", "11111111111111111111111111111111"),
+    "uuid3": ("11111111-1111-3111-1111-111111111111",),
+    "uuid4": ("11111111-1111-4111-8111-111111111111",),
+    "uuid5": ("11111111-1111-5111-B111-111111111111",),
+    "k8s-short-name": ("web", "web-1"),
+    "k8s-long-name": ("web.example.com",),
+    "isbn": ("a format that is not checked",),
+}
+BAD = {
+    "duration": ("soon", "90", "5 apples", "5 hrs", ""),
+    "byte": ("", "a", "YQ=", "Y Q=="),
+    "hostname": ("-a", "a..b", "a_b", "a" * 64),
+    "mac": ("02:00:5e", "02:00-5e:10:00:00", "02005e100000", "02:00:5e:10:00:00:00"),
+    "hexcolor": ("#ffff", "red"),
+    "uuid": ("1111",),
+    "uuid3": ("11111111-1111-4111-1111-111111111111",),
+    "uuid4": ("11111111-1111-4111-1111-111111111111",),
+    "uuid5": ("11111111-1111-4111-8111-111111111111",),
+    "k8s-short-name": ("Web", "a.b"),
+    "k8s-long-name": ("web_1", ""),
+}
+
+
+@pytest.mark.parametrize(("form", "text"), [(form, text) for form, texts in GOOD.items() for text in texts])
+def test_text_has_the_format(form, text):
+    assert has_format(text, form)
+
+
+@pytest.mark.parametrize(("form", "text"), [(form, text) for form, texts in BAD.items() for text in texts])
+def test_text_does_not_have_the_format(form, text):
+    assert not has_format(text, form)
