@@ -94,3 +94,23 @@ def test_object_alone_has_its_box_and_counts_what_was_on_the_screen(changes):
     expect(page.locator("#viewed")).to_contain_text("Viewed")
     page.reload()
     expect(page.locator("#pane [data-viewed-box]")).not_to_be_checked()
+
+
+def test_what_is_seen_until_an_answer_arrives_counts(changes):
+    """The answer replaces the form that sends, so a second request meanwhile would be lost."""
+    page = changes
+    held = []
+    page.route("**/changes/viewed/", lambda route: route.continue_() if held else held.append(route))
+    page.set_viewport_size(SIZES[0])
+    positions = page.locator("[data-watched]").evaluate_all("all => all.map(one => one.dataset.watched)")
+    for position in positions:
+        page.locator(f"#object-{position}").evaluate(
+            "one => scrollBy({ top: one.getBoundingClientRect().top - 200, behavior: 'instant' })"
+        )
+        page.wait_for_timeout(1_000)
+    assert held
+    assert count_viewed(page) == 0
+
+    held[0].continue_()
+
+    expect(page.locator("#viewed")).to_contain_text(f"Viewed {len(positions)} of 38")

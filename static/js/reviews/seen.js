@@ -5,12 +5,15 @@
  */
 const LOOK = 250;
 const SLACK = 3;
+const ANSWER = 15_000;
 const covered = new WeakMap();
 const refused = new Set();
 const sent = new Set();
 let before = new Map();
 let waiting = [];
 let flushing = 0;
+/** The objects that were sent and the form that sent them: the answer replaces it, and without one they are sent again. */
+let request = null;
 
 /** The parts of an element that are looked at one by one: each row, and what stands beside the rows. */
 function split(element) {
@@ -97,12 +100,19 @@ function keep(position) {
   flushing = setTimeout(send, LOOK);
 }
 
+/** One request at a time: what is seen until its answer goes with the next one. */
 function send() {
   const form = document.getElementById("seen");
+  if (request && request.form === form) {
+    if (Date.now() - request.at < ANSWER) return;
+    waiting = [...request.positions, ...waiting];
+  }
+  request = null;
   if (!form || !waiting.length) return;
-  form.elements.seen.value = waiting.slice(0, 400).join(",");
-  form.elements.has_meter.value = document.getElementById("viewed") ? "on" : "";
+  request = { form, positions: waiting.slice(0, 400), at: Date.now() };
   waiting = waiting.slice(400);
+  form.elements.seen.value = request.positions.join(",");
+  form.elements.has_meter.value = document.getElementById("viewed") ? "on" : "";
   form.dispatchEvent(new CustomEvent("seen"));
 }
 
@@ -120,6 +130,10 @@ function tick() {
   if (waiting.length) send();
 }
 
+function sendAgain() {
+  if (request && Date.now() - request.at >= ANSWER) send();
+}
+
 /** A reader who takes a tick away means it: the object is not ticked again before the page is loaded anew. */
 document.addEventListener("change", (event) => {
   const box = event.target;
@@ -128,3 +142,4 @@ document.addEventListener("change", (event) => {
 });
 document.addEventListener("htmx:after:swap", tick);
 setInterval(lookAround, LOOK);
+setInterval(sendAgain, ANSWER);
