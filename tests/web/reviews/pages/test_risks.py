@@ -43,8 +43,8 @@ def test_high_risks_come_first_and_infos_do_not_come():
     ]
 
     assert tell(changes) == [
-        ("remove", "Fields forced (force-conflicts)", ["inventory"]),
         ("remove", "Downtime", ["inventory"]),
+        ("remove", "Fields forced (force-conflicts)", ["inventory"]),
         ("warn", "Pods restart", ["cart"]),
     ]
 
