@@ -42,6 +42,16 @@ EXCEPTIONS = (
         ("smp3.jsonl.gz line 75:", "smp3.jsonl.gz line 270:", "ssa.jsonl.gz line 597:"),
         "entries of live or of the manifest that are there twice: the merge makes one of them",
     ),
+    NamedException(
+        ("risks",),
+        ("smp3.jsonl.gz line 323:",),
+        "entries of the record that are there twice: the patch removes one that the manifest has, and the next adds it",
+    ),
+    NamedException(
+        ("risks",),
+        ("smp3.jsonl.gz line 55:",),
+        "no cluster holds an object that is being deleted and has no finalizer: the write ends it",
+    ),
 )
 
 

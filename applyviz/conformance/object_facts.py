@@ -65,7 +65,8 @@ def _is_ours(entry: JSONObject, planned: Planned) -> bool:
     manager, operation = entry.get("manager"), entry.get("operation")
     if planned.mode is ApplyMode.CLIENT:
         return manager in (planned.options.field_manager, CLIENT_SIDE_MANAGER)
-    is_taken = manager == CLIENT_SIDE_MANAGER and operation == "Update" and planned.options.field_manager == "kubectl"
+    takes = planned.options.takes_client_side or planned.options.field_manager == "kubectl"
+    is_taken = takes and manager == CLIENT_SIDE_MANAGER and operation == "Update"
     return is_taken or (manager == planned.options.field_manager and operation == "Apply")
 
 

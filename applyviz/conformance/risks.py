@@ -52,7 +52,8 @@ _SIBLING = re.compile(
     r"rollingUpdate: (Forbidden|Invalid value)|only allowed for updateStrategy|may not be specified when strategy"
 )
 _DIRECTIVE = re.compile(r'"\$(patch|retainKeys|(setElementOrder|deleteFromPrimitiveList)/[^"]*)":')
-_UNKNOWN = re.compile(r"unknown field|field not declared in schema")
+# A directive that the server could not merge is no field of the manifest.
+_UNKNOWN = re.compile(r'unknown field "(?![^"]*\$)|field not declared in schema')
 _BY_KIND: Mapping[str, tuple[str, ...]] = {
     "rbac": ("Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"),
     "crd": ("CustomResourceDefinition",),
@@ -136,7 +137,8 @@ class Facts:
         """Whether this manager or kubectl applied the live object server-side: its entry is what was last applied."""
         entries = get_at(self.live, ("metadata", "managedFields"), None) or ()
         ours = {"kubectl", self.planned.options.field_manager}
-        return any(e.get("operation") == "Apply" and e.get("manager") in ours for e in entries)
+        applied = (e for e in entries if e.get("operation") == "Apply" and not e.get("subresource"))
+        return any(e.get("manager") in ours for e in applied)
 
     @property
     def namespace(self) -> str:

@@ -96,6 +96,12 @@ def _without_free(template: JSONValue) -> Any:
     return kept
 
 
+def _completions(job: JSONObject) -> JSONValue:
+    """Return the completions of a Job; one that has neither them nor a parallelism gets 1 of each."""
+    found = get_at(job, ("spec", "completions"))
+    return 1 if found is None and get_at(job, ("spec", "parallelism")) is None else found
+
+
 def _job(live: JSONObject, result: JSONObject) -> Iterator[Place]:
     template = ("spec", "template")
     if get_at(live, ("spec", "suspend")) is True and not get_at(live, ("status", "startTime")):
@@ -107,7 +113,7 @@ def _job(live: JSONObject, result: JSONObject) -> Iterator[Place]:
     # The completions of an indexed Job change only together with its parallelism.
     is_indexed = get_at(live, ("spec", "completionMode")) == "Indexed"
     is_whole = get_at(result, ("spec", "completions")) == get_at(result, ("spec", "parallelism"))
-    if _compare(live, result, ("spec", "completions")) and not (is_indexed and is_whole):
+    if _completions(live) != _completions(result) and not (is_indexed and is_whole):
         yield "spec", "completions"
 
 

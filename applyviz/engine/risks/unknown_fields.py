@@ -8,12 +8,14 @@ of a patch and stores nothing of them, but kubectl records them as last applied.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
+from applyviz.engine.risks.clientside import LAST_APPLIED
 from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskLevel, RiskSubject, Templates
 from applyviz.engine.risks.repeating import is_directive
 from applyviz.engine.risks.rules import rule
-from applyviz.engine.risks.walking import path_of, position_of
+from applyviz.engine.risks.walking import path_of, position_of, texts_of
 from applyviz.engine.schema.model import Node
 
 _ROOT_FIELDS = frozenset(("apiVersion", "kind", "metadata"))
@@ -41,9 +43,11 @@ def _is_open(node: Node) -> bool:
 
 
 def _find_directives(subject: RiskSubject) -> Iterator[Risk]:
+    """Yield the directives that kubectl records; an apply that sends nothing records nothing."""
+    recorded = texts_of(subject.result, "annotations").get(LAST_APPLIED, "")
     for where, value, node in subject.containers:
         for name in value if node is not None and type(value) is not list else ():
-            if is_directive(name):
+            if is_directive(name) and json.dumps(name) in recorded:
                 plain = (*where, name)
                 facts = {"field": name, "kind": subject.ref.gvk.kind, "how": "directive"}
                 path, position = path_of(subject, plain), position_of(subject, plain)

@@ -50,6 +50,16 @@ def test_pod_that_is_killed_at_once_may_get_a_second():
     assert find_fields(live, put(live, "spec.terminationGracePeriodSeconds", 1)) == []
 
 
+def test_job_that_loses_its_parallelism_gets_completions():
+    """The server sets both to 1 where neither is given, and refuses completions that the Job did not have."""
+    live = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"}, "spec": {"parallelism": 2}}
+
+    assert find_fields(live, put(live, "spec", {})) == ["spec.completions"]
+    assert find_fields(live, put(live, "spec.parallelism", 1)) == []
+    live["spec"]["completions"] = 0
+    assert find_fields(live, put(live, "spec", {"completions": 0})) == []
+
+
 def test_object_without_spec_has_nothing_that_is_fixed():
     live = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "a"}}
 
