@@ -39,7 +39,7 @@ EXCEPTIONS = (
     ),
     NamedException(
         ("reasons",),
-        ("smp3.jsonl.gz line 75:", "smp3.jsonl.gz line 270:", "ssa.jsonl.gz line 597:"),
+        ("smp3.jsonl.gz line 75:", "smp3.jsonl.gz line 323:", "smp3.jsonl.gz line 270:", "ssa.jsonl.gz line 597:"),
         "entries of live or of the manifest that are there twice: the merge makes one of them",
     ),
     NamedException(
@@ -49,7 +49,7 @@ EXCEPTIONS = (
     ),
     NamedException(
         ("risks",),
-        ("smp3.jsonl.gz line 55:",),
+        ("smp3.jsonl.gz line 55:", "ssa.jsonl.gz line 542:"),
         "no cluster holds an object that is being deleted and has no finalizer: the write ends it",
     ),
 )

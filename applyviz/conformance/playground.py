@@ -46,7 +46,7 @@ _POSITION = re.compile(r"^line \d+(, column \d+)?( \.\S*)?: ")
 # Only Go can print its own structs with their capitalized names, and the lines of two of them that differ.
 _GO_NAME = re.compile(r'"[A-Z]\w*":')
 _STRUCT = re.compile(r"(?<=value: )\{.*\}(?=: )", re.DOTALL)
-_GO_LINES = re.compile(r"\n\s*@@ .*", re.DOTALL)
+_GO_LINES = re.compile(r"\n\s*@@ .*?(?=\n\* |\Z)", re.DOTALL)
 # Only a server can choose the uid that it quotes.
 _UID, _NO_UID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "00000000-0000-4000-8000-000000000000"
 # What kubectl prints of warnings before it prints the refusal.
