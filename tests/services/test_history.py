@@ -138,14 +138,19 @@ def installation(tmp_path_factory) -> Iterator[Installation]:
         yield Installation(database, tmp_path_factory.mktemp("home"))
 
 
-def test_runs_written_by_four_processes_are_one_intact_history(installation):
+@pytest.fixture(scope="module")
+def written(installation) -> Installation:
+    """Four runs, each written by a process of its own, all at once."""
     writers = [installation.start(WRITE, str(run)) for run in range(1, 5)]
     for writer in writers:
         writer.communicate(timeout=180)
     assert [writer.returncode for writer in writers] == [0, 0, 0, 0]
+    return installation
 
-    assert installation.run(VERIFY) == ["408 entries, 4 runs"]
-    assert "408 entries are intact, 4 run chains among them" in installation.manage("audit", "verify")
+
+def test_runs_written_by_four_processes_are_one_intact_history(written):
+    assert written.run(VERIFY) == ["408 entries, 4 runs"]
+    assert "408 entries are intact, 4 run chains among them" in written.manage("audit", "verify")
 
 
 def test_worker_in_a_long_transaction_keeps_no_other_waiting(installation):
@@ -158,8 +163,8 @@ def test_worker_in_a_long_transaction_keeps_no_other_waiting(installation):
     assert (passed, is_held, holder.returncode) == (["passed"], True, 0)
 
 
-def test_full_text_finds_words_by_their_beginning(installation):
-    assert installation.run(SEARCH) == ["1 400"]
+def test_full_text_finds_words_by_their_beginning(written):
+    assert written.run(SEARCH) == ["1 400"]
 
 
 FILL = "from benchmarks.audit import fill; fill(3000)"
@@ -171,17 +176,15 @@ for line in touch_all(sys.argv[1], 1):
 """
 
 
-def touch(found: Installation) -> None:
-    seed = secrets.token_hex(4)
-
+def touch(found: Installation, seed: str) -> None:
     said = found.run(TOUCH, seed)
 
     assert [line for line in said if "NOT NAMED" in line] == [], f"seed {seed}"
     assert (len(said), said[-1]) == (10, "intact")
 
 
-def test_whatever_a_superuser_touches_is_named(installation):
-    touch(installation)
+def test_whatever_a_superuser_touches_is_named(written):
+    touch(written, "the same in every run")
 
 
 @pytest.mark.long
@@ -189,7 +192,7 @@ def test_whoever_holds_the_file_is_named_as_well(tmp_path):
     filled = Installation(f"sqlite:///{tmp_path / 'history.sqlite3'}", tmp_path)
     filled.run(FILL)
 
-    touch(filled)
+    touch(filled, secrets.token_hex(4))
 
 
 @pytest.mark.long
@@ -208,14 +211,14 @@ def test_whoever_holds_the_file_is_named_as_well(tmp_path):
         ),
     ],
 )
-def test_superuser_of_the_database_is_found_out(installation, sql, back, bad):
-    installation.run(TAMPER, sql)
-    said = installation.manage("audit", "verify")
-    installation.run(TAMPER, back)
+def test_superuser_of_the_database_is_found_out(written, sql, back, bad):
+    written.run(TAMPER, sql)
+    said = written.manage("audit", "verify")
+    written.run(TAMPER, back)
 
     assert bad in said
 
 
-def test_bodies_go_by_policy_and_the_chain_holds(installation):
-    assert installation.run(PRUNE) == ["400 True", "0", *["audit entries are never changed"] * 3]
-    assert "400 bodies were removed by policy short" in installation.manage("audit", "verify")
+def test_bodies_go_by_policy_and_the_chain_holds(written):
+    assert written.run(PRUNE) == ["400 True", "0", *["audit entries are never changed"] * 3]
+    assert "400 bodies were removed by policy short" in written.manage("audit", "verify")

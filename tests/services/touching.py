@@ -83,7 +83,10 @@ class Hand:
 
     def renumber(self) -> Touch:
         """Two entries of different chains change numbers: each chain keeps its places."""
-        one, other = sorted((self.pick(), self.pick()), key=lambda entry: entry.pk)
+        one = other = self.pick()
+        while other.chain == one.chain:
+            other = self.pick()
+        one, other = sorted((one, other), key=lambda entry: entry.pk)
         touched = frozenset((entry.chain, sequence) for entry in (one, other) for sequence in range(1, self.last))
         started = frozenset((entry.run or 0, 1) for entry in (one, other))
         return Touch("renumber", _swap(one.pk, other.pk, "id"), touched | started)
