@@ -17,7 +17,7 @@ class WebConfig(AppConfig):
     def ready(self) -> None:
         """Make the Celery application the current one, register every task, and begin to collect garbage.
 
-        What is loaded by now stays: no later collection visits it.
+        Loaded code stays in memory, so later collections skip it.
         """
         import_module("applyviz.celery")
         import_module("applyviz.tasks")

@@ -1,4 +1,4 @@
-"""What a page costs grows with the number of objects, findings, members and comments on it, not with its square."""
+"""The cost of a page grows with the number of its objects, findings, members and comments, not with its square."""
 
 from __future__ import annotations
 

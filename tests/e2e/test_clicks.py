@@ -135,7 +135,7 @@ def open_demo(page: Page) -> str:
 
 @pytest.fixture(scope="module")
 def product(tmp_path_factory) -> Iterator[Product]:
-    """A demo of its own: these reviews are approved."""
+    """Return a separate demo, because the test approves its reviews."""
     with run_product(tmp_path_factory.mktemp("clicks")) as found:
         yield found
 

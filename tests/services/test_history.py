@@ -140,7 +140,7 @@ def installation(tmp_path_factory) -> Iterator[Installation]:
 
 @pytest.fixture(scope="module")
 def written(installation) -> Installation:
-    """Four runs, each written by a process of its own, all at once."""
+    """Return the installation with four runs, which four processes wrote at the same time."""
     writers = [installation.start(WRITE, str(run)) for run in range(1, 5)]
     for writer in writers:
         writer.communicate(timeout=180)

@@ -24,7 +24,7 @@ from tests.builders import make_person, make_policy
 from tests.web import builders, rows
 
 pytestmark = pytest.mark.django_db
-DANGER = Risk(PODS_RESTART, RiskLevel.HIGH)
+HIGH_RISK = Risk(PODS_RESTART, RiskLevel.HIGH)
 KIND = PODS_RESTART
 
 
@@ -40,13 +40,13 @@ def bob():
 
 def build(name="frontend", *risks, **values):
     change = builders.build_change()
-    values = {"operation": Operation.UPDATE, "conflicts": (), "risks": risks or (DANGER,), **values}
+    values = {"operation": Operation.UPDATE, "conflicts": (), "risks": risks or (HIGH_RISK,), **values}
     return replace(change, ref=change.ref._replace(name=name), **values)
 
 
 @pytest.fixture
 def plan(alice):
-    return rows.make_plan(alice, [build("one"), build("two"), build("calm", replace(DANGER, level=RiskLevel.INFO))])
+    return rows.make_plan(alice, [build("one"), build("two"), build("calm", replace(HIGH_RISK, level=RiskLevel.INFO))])
 
 
 def name_open(plan):
@@ -155,7 +155,7 @@ def test_only_objects_whose_risk_was_shown_are_acknowledged(bob, alice):
 
 def test_many_objects_are_a_risk_of_the_plan_that_is_acknowledged_and_undone(bob, alice):
     make_policy(many_objects=2)
-    calm = replace(DANGER, level=RiskLevel.INFO)
+    calm = replace(HIGH_RISK, level=RiskLevel.INFO)
     plan = rows.make_plan(alice, [build(name, calm) for name in ("one", "two", "three")])
     here = acknowledgments.PLAN_ITSELF
     itself = [(here, MANY_OBJECTS)]

@@ -1,4 +1,4 @@
-"""Ticks per person and digest, and dangers that must be opened."""
+"""Ticks per person and digest, and risks that must be opened."""
 
 from dataclasses import replace
 
@@ -19,8 +19,8 @@ from tests.web.conftest import alice, bob  # noqa: F401 the cast
 
 def _plan(author):
     change = builders.build_change()
-    danger = Risk(REMOVAL_WILL_NOT_HAPPEN, RiskLevel.HIGH, builders.REPLICAS, {"owners": "x"})
-    update = replace(change, operation=Operation.UPDATE, conflicts=(), risks=(danger,))
+    risk = Risk(REMOVAL_WILL_NOT_HAPPEN, RiskLevel.HIGH, builders.REPLICAS, {"owners": "x"})
+    update = replace(change, operation=Operation.UPDATE, conflicts=(), risks=(risk,))
     calm = replace(update, ref=update.ref._replace(name="calm"), risks=())
     return rows.make_plan(author, [update, calm])
 

@@ -1,9 +1,9 @@
 """Kinds that are served in several API groups, and what the deletion of an object reaches beyond it.
 
 Rule: a kind of each line below has the same objects in all of its groups. Kubernetes stores them once, by the
-cohabitating resources of kube-apiserver (`pkg/kubeapiserver/default_storage_factory_builder.go`); OpenShift serves RBAC
-and namespaces in groups of its own. A rule about a kind counts in each of its groups. What another aggregated API
-serves is unknown.
+cohabitating resources of kube-apiserver (`pkg/kubeapiserver/default_storage_factory_builder.go`); OpenShift has
+other groups for RBAC and namespaces. A rule about a kind counts in each of its groups. Kinds of other aggregated
+APIs are unknown.
 """
 
 from __future__ import annotations

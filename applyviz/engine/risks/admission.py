@@ -26,7 +26,7 @@ _SKIPPED = frozenset(("metadata", "status", "stringData"))
 
 _ANSWERS = {
     "": "The server set {field} to a different value than the manifest.",
-    "kept": "The server keeps {field} as it is: what the manifest sets there has no effect.",
+    "kept": "The server keeps the live value of {field} and ignores the value in the manifest.",
     "left-out": "The server leaves {field} out, although the manifest sets it.",
 }
 ADMISSION_CHANGED = RiskKind(

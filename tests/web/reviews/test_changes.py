@@ -301,7 +301,7 @@ def number_change(number):
 
 
 def test_previous_objects_are_offered_where_they_are_not_in_the_page(as_bob, alice):
-    """A chunk that scrolling adds stands below them; one that begins at a chosen object does not."""
+    """Scrolling adds a chunk below them; a page that begins at a chosen object needs the link."""
     plan = rows.make_plan(alice, [number_change(n) for n in range(CHUNK + 2)])
     added = as_bob.get(url(plan, "scroll-objects", f"?start={CHUNK}"), headers=HTMX)
     last = anchors(added)[-1].removeprefix("object-")

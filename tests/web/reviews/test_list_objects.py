@@ -24,14 +24,14 @@ def _change(name: str, namespace: str = "shop", operation: Operation = Operation
 
 @pytest.fixture
 def many(alice):
-    danger = Risk(REMOVAL_WILL_NOT_HAPPEN, RiskLevel.HIGH, builders.REPLICAS, {"owners": "x"})
+    risk = Risk(REMOVAL_WILL_NOT_HAPPEN, RiskLevel.HIGH, builders.REPLICAS, {"owners": "x"})
     return rows.make_plan(
         alice,
         [
             _change("cart"),
             _change("mail", "office", Operation.CREATE),
             replace(builders.build_change(), ref=builders.build_change().ref._replace(name="refused")),
-            _change("risky", risks=(danger,)),
+            _change("risky", risks=(risk,)),
             _change("calm", operation=Operation.UNCHANGED),
         ],
     )

@@ -226,8 +226,8 @@ def test_track_says_whether_rollouts_were_awaited(as_viewer, plan, bob, waits, t
 
 
 def test_picture_says_what_its_underline_means(as_viewer, alice, plan):
-    danger = Risk(REMOVAL_WILL_NOT_HAPPEN, RiskLevel.HIGH, builders.REPLICAS, {"owners": "x"})
-    risky = rows.make_plan(alice, [replace(builders.build_change(), risks=(danger,))])
+    risk = Risk(REMOVAL_WILL_NOT_HAPPEN, RiskLevel.HIGH, builders.REPLICAS, {"owners": "x"})
+    risky = rows.make_plan(alice, [replace(builders.build_change(), risks=(risk,))])
 
     pages = [as_viewer.get(url(one)).content.decode() for one in (plan, risky)]
 
