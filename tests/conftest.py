@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.test import Client, TransactionTestCase
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 from applyviz.sources import child
 from tests import moments
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
 # Random cases are the same in every run of the suite; `HYPOTHESIS_PROFILE=explore` looks for new ones.
 settings.register_profile("same", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("explore", deadline=None, max_examples=2_000)
+if os.environ.get("HYPOTHESIS_PROFILE", "same") == "same":
+    # Hypothesis also draws numbers and words of the modules that a process has loaded: the cases then depend on which
+    # tests run beside each other, and a fresh clone spends five seconds of each lane on parsing its own source.
+    providers._get_local_constants = Constants
 # Of the cases of a test with the database, so many are part of every run where its marker `core` names no number.
 CORE_CASES = 2
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
