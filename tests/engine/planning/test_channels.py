@@ -189,11 +189,15 @@ def test_addon_with_an_object_in_error_is_neither_pruned_nor_recorded():
     assert reasons(made) == ["addon a is not pruned and not recorded as installed: Thing x is in error"]
 
 
-def test_addon_with_a_left_out_object_is_not_recorded():
-    made = plan(Box(), {"a": config("a")}, addon("a"), left_out=("core/ConfigMap/default/a",))
+def test_addon_with_a_left_out_object_is_neither_pruned_nor_recorded_and_no_problem():
+    box = Box()
+    box.apply(config("gone"))
+    addons = (addon("a", prune=(CONFIGS,)), addon("b"))
 
-    assert [row[:2] for row in rows(made)] == [("a", "left-out")]
-    assert reasons(made) == ["addon a is not pruned and not recorded as installed: ConfigMap default/a is left out"]
+    made = plan(box, {"a": config("a"), "b": config("b")}, *addons, left_out=("core/ConfigMap/default/a",))
+
+    assert [row[:3] for row in rows(made)] == [("a", "left-out", "a"), ("b", "create", "b"), ("b", "update", "default")]
+    assert reasons(made) == []
 
 
 def test_addon_with_an_unreadable_part_is_not_recorded():

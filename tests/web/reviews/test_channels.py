@@ -284,3 +284,30 @@ def test_reader_of_a_channel_has_no_button(as_alice):
 
     assert "1 addon is skipped" in show_addons(reader, made)
     assert "Plan it anyway" not in show_addons(reader, made)
+
+
+def test_addon_with_a_left_out_object_is_neither_recorded_nor_pruned_and_the_others_run(team, as_alice):
+    team.work(team.start(make_plan(team, simple("1", web={"prune": pruning()}))))
+    made = open_review(as_alice, upload(simple("2", web={"prune": pruning()})))
+    url = reverse("reviews:plan-others", args=[made.review.number, made.number])
+    page = as_alice.get(url).content.decode()
+    assert "The addons of left-out objects are neither pruned nor recorded as installed this time." in page
+    assert (page.count("ConfigMap/"), page.count("Namespace/kube-system")) == (3, 0)  # nobody leaves out a record
+
+    left_out = made.changes.get(name="web-2").position
+    assert as_alice.post(url, {"objects": [left_out], "reason": "too early"}).status_code == 302
+    following = made.review.plans.order_by("number").last()
+    planner.make_plan(following.pk)
+    following.refresh_from_db()
+    shown = show(as_alice, following)
+    run = team.work(team.start(following))
+
+    assert "too early. Their addons are neither pruned nor recorded as installed this time." in shown
+    assert (following.problems, run.state) == ([], RunState.APPLIED)
+    again = make_plan(team, simple("2", web={"prune": pruning()}))
+    assert [(row.operation, row.name) for row in again.changes.order_by("position")] == [
+        ("unchanged", "web"),
+        ("create", "web-2"),
+        ("prune", "web-1"),
+        ("update", "kube-system"),
+    ]

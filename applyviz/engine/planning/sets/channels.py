@@ -2,7 +2,7 @@
 
 Rule: `channels/pkg/channels` of kOps: each addon is applied, pruned by its own kinds, and then recorded in an
 annotation of its namespace. While something of an addon is in error or left out, nothing of it is pruned and it is not
-recorded; the other addons are not affected.
+recorded; the other addons are not affected. An error is a problem of the plan; leaving out is a choice, and is none.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import replace
 from applyviz.engine.channels.model import Addon, ChannelPlan
 from applyviz.engine.channels.sentences import NEEDS_UPDATE
 from applyviz.engine.manifests.documents import ManifestDocument
-from applyviz.engine.objects.errors import ApplyVizError, PlanError
+from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.planning.model.plan import Operation, PlannedObject, PlanProblem
@@ -27,7 +27,6 @@ from applyviz.engine.planning.sets.stages import (
     Result,
     SetContext,
     Stages,
-    catch_problems,
     list_changes,
     plan_document,
 )
@@ -45,7 +44,6 @@ _NAMESPACE = GroupVersionKind("", "v1", "Namespace")
 _NODE = GroupVersionKind("", "v1", "Node")
 # Both are true of the annotation of every addon, and say nothing about the namespace itself.
 _OF_NO_RECORD = (NO_LAST_APPLIED, NAMESPACE_CHANGED)
-_UNPLANNED = (*BAD, Operation.LEFT_OUT)
 
 
 def _mark(flow: Flow[PlannedObject], addon: Addon | None, channel: ChannelPlan) -> Flow[Result]:
@@ -89,12 +87,14 @@ def _find_prunable(addon: Addon, around: SetContext, kept: Collection[str]) -> F
     return list(found.values())
 
 
-def _name_addon(flow: Flow[Result], addon: Addon) -> Flow[Result]:
-    """Return a flow whose problems name the addon."""
+def _catch_problems(flow: Flow[Result], addon: Addon, around: SetContext) -> Flow[Result]:
+    """Return a flow that reports its failure as a problem of the addon, at its entry in the channel."""
     try:
         return (yield from flow)
     except ApplyVizError as error:
-        raise PlanError(f"addon {addon.name} is not pruned and not recorded: {error}") from error
+        detail = f"addon {addon.name} is not pruned and not recorded: {error}"
+        around.problems.append(PlanProblem(detail, addon.position))
+        return None
 
 
 def _plan_deletions(
@@ -106,18 +106,18 @@ def _plan_deletions(
 
 
 def _list_ready(addons: Iterable[Addon], changes: Sequence[PlannedObject], around: SetContext) -> list[Addon]:
-    """Return the addons of which everything is planned; the others are problems."""
+    """Return the addons of which everything is planned; those with something in error are problems."""
     ready = []
     broken = {problem.position.file for problem in around.problems}
+    left_out = {c.addon for c in changes if c.operation is Operation.LEFT_OUT}
     for addon in addons:
-        wrong = [c for c in changes if c.addon == addon.name and c.operation in _UNPLANNED]
+        wrong = [c for c in changes if c.addon == addon.name and c.operation in BAD]
         if wrong:
-            how = "left out" if wrong[0].operation is Operation.LEFT_OUT else "in error"
-            reason = f"{wrong[0].ref} is {how}"
+            reason = f"{wrong[0].ref} is in error"
         elif addon.file in broken:
             reason = f"a part of {addon.file} is in error"
         else:
-            ready.append(addon)
+            ready += [] if addon.name in left_out else [addon]
             continue
         detail = f"addon {addon.name} is not pruned and not recorded as installed: {reason}"
         around.problems.append(PlanProblem(detail, addon.position))
@@ -241,8 +241,8 @@ def plan_channel(documents: Sequence[ManifestDocument], around: SetContext, chan
     changes = list_changes((yield flows))
     ready = _list_ready(channel.applied, changes, around)
     kept = {get_at(c.versions.live, ("metadata", "uid"), "") for c in changes}
-    searches = [_name_addon(_find_prunable(addon, around, kept), addon) for addon in ready]
-    found = (yield [catch_problems(search, around) for search in searches])[len(flows) :]
+    searches = [_catch_problems(_find_prunable(addon, around, kept), addon, around) for addon in ready]
+    found = (yield searches)[len(flows) :]
     pruned = {addon.name: one for addon, one in zip(ready, found, strict=True) if isinstance(one, list)}
     deletions: list[Flow[Result]] = []
     doomed: set[str] = set()

@@ -45,6 +45,7 @@ class OthersPage:
     referring: tuple[Candidate, ...]
     rest: tuple[Candidate, ...]
     reason: str
+    has_addons: bool
 
     @property
     def positions(self) -> tuple[int, ...]:
@@ -122,10 +123,18 @@ def _can_be_left_out(row: ObjectChange, options: ApplyOptions) -> bool:
     return row.operation != Operation.PRUNE and not is_refused_prune(row, options) and not _is_parent(row, options)
 
 
+def _list_records(plan: Plan, options: ApplyOptions) -> frozenset[int]:
+    """Return the positions of what is written about the addons of a channel: no manifest names it."""
+    if options.channel is None:
+        return frozenset()
+    return frozenset(plan.changes.filter(document__is_record=True).values_list("position", flat=True))
+
+
 def present_page(plan: Plan) -> OthersPage:
     """Return the page for the reader of a plan."""
     options = options_from_json(plan.options)
-    rows = [row for row in list_changes(plan) if _can_be_left_out(row, options)]
+    records = _list_records(plan, options)
+    rows = [row for row in list_changes(plan) if row.position not in records and _can_be_left_out(row, options)]
     chosen = {row.position for row in rows if row.operation in _CHOSEN}
     referring = _find_referring(plan, rows, chosen)
     refused = [row for row in rows if row.position in chosen]
@@ -138,6 +147,20 @@ def present_page(plan: Plan) -> OthersPage:
         tuple(_offer(row, _describe_references(referring[row.position])) for row in rows if row.position in referring),
         tuple(_offer(row) for row in rows if row.position not in chosen and row.position not in referring),
         suggested,
+        options.channel is not None,
+    )
+
+
+def _describe_left_out(options: ApplyOptions) -> str:
+    """Return what it means that objects are left out."""
+    if options.channel is not None:
+        return _(
+            "%(reason)s. Their addons are neither pruned nor recorded as installed this time. A later plan without "
+            "this choice includes them again."
+        )
+    return _(
+        "%(reason)s. They stay members of the set, and nothing is pruned this time. A later plan without this "
+        "choice includes them again."
     )
 
 
@@ -148,10 +171,7 @@ def present_others(context: PlanContext) -> tuple[Notice, ...]:
     if left:
         text = ngettext("%(n)d object is left out", "%(n)d objects are left out", len(left)) % {"n": len(left)}
         lines = tuple(_name(row) for row in left[:10])
-        hint = _(
-            "%(reason)s. They stay members of the set, and nothing is pruned this time. A later plan without this "
-            "choice includes them again."
-        ) % {"reason": context.options.left_out_reason.rstrip(".")}
+        hint = _describe_left_out(context.options) % {"reason": context.options.left_out_reason.rstrip(".")}
         style = OBJECT_STYLES[Operation.LEFT_OUT]
         return (Notice(style, text, hint, lines=lines, url=url, link=_("Choose again…"), anchor="left-out"),)
     refused = [row for row in context.changes if row.operation in _REFUSED]

@@ -59,7 +59,10 @@ def _present_left_out(change: PlannedObject, left: LeftOut, url: str) -> Notice:
         False: _("Nothing of it is sent: it does not exist in the cluster."),
         None: _("Nothing of it is sent. Whether it exists in the cluster is unknown."),
     }
-    lines = (states[left.exists], _("It stays a member of its set, and nothing is pruned this time."))
+    rest = _("It stays a member of its set, and nothing is pruned this time.")
+    if change.addon:
+        rest = _("Addon %(addon)s is neither pruned nor recorded as installed this time.") % {"addon": change.addon}
+    lines = (states[left.exists], rest)
     notice = Notice(OBJECT_STYLES[Operation.LEFT_OUT], _("Left out of this plan"), left.reason, lines=lines)
     return replace(notice, url=url, link=_("Choose again…")) if url else notice
 
