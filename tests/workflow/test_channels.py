@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from applyviz.engine.channels.choosing import hash_manifest
-from applyviz.engine.channels.sentences import list_duties
+from applyviz.engine.channels.sentences import list_duties, render_choice
 from applyviz.engine.objects.exchange import MERGE_PATCH, Request
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.requests.options import Prune, PruneMode
@@ -281,6 +281,65 @@ def test_addon_that_left_the_channel_stays_listed(team):
     made = plan(team, {**files, "bootstrap-channel.yaml": yaml.safe_dump(only_dns), "web/v1.yaml": ""})
 
     assert choices(made) == {"dns": ("skip", "same"), "web": ("skip", "not-in-channel")}
+
+
+def test_records_in_all_namespaces_are_listed_where_the_channel_does_not_name_them(team):
+    record = '{"id":"k8s-1.20"}'
+    annotations = {"addons.k8s.io/web": record, "addons.k8s.io/gone": record, "addons.k8s.io/odd": "soon"}
+    shop = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "annotations": annotations}}
+    team.send(Request("POST", "/api/v1/namespaces", {"fieldManager": "channels"}, body=shop))
+
+    made = plan(team, simple())
+    channel_plan = options_from_json(made.options).channel
+    told = {one.addon.name: render_choice(one, "") for one in channel_plan.addons if one.addon.namespace == "shop"}
+    team.wire.unreadable.add("/api/v1/namespaces")
+    unlisted = plan(team, simple())
+
+    assert [(one.addon.name, one.reason.value) for one in channel_plan.addons] == [
+        ("dns", "not-installed"),
+        ("web", "not-installed"),
+        ("web", "other-namespace"),
+        ("gone", "not-in-channel"),
+    ]
+    assert told == {
+        "web": "Recorded in namespace shop, but the channel records it in namespace kube-system: kOps ignores this "
+        "record. To remove it, delete the annotation addons.k8s.io/web.",
+        "gone": "Installed, but not in this channel: its objects and its annotation stay. To remove it, delete its "
+        "objects, then the annotation addons.k8s.io/gone of namespace shop.",
+    }
+    assert choices(unlisted) == {"dns": ("install", "not-installed"), "web": ("install", "not-installed")}
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"kubernetesVersion": 1.3},
+        {"namespace": ""},
+        {"namespace": "a/b"},
+        {"namespace": "Shop"},
+        {"name": "w b"},
+        {"name": "w/b"},
+        {"name": "w" * 64},
+    ],
+)
+def test_manifest_of_an_entry_that_cannot_be_read_is_not_planned_as_one_of_no_addon(team, entry):
+    files = simple()
+    whole = yaml.safe_load(files["bootstrap-channel.yaml"])
+    whole["spec"]["addons"][1] |= entry
+    made = plan(team, {**files, "bootstrap-channel.yaml": yaml.safe_dump(whole, sort_keys=False)})
+
+    (problem,) = made.problems
+    assert (problem["file"], problem["line"] > 9) == ("bootstrap-channel.yaml", True)
+    assert problem["reason"].startswith(f"spec.addons[1].{next(iter(entry))} must be ")
+    assert [row[1:3] for row in rows(made)] == [("ConfigMap", "dns"), ("Namespace", "kube-system")]
+
+
+def test_what_an_addon_cannot_prune_is_a_problem_of_its_entry(team):
+    made = plan(team, simple(web={"prune": pruning(fieldSelector="spec.color=red")}))
+
+    (problem,) = made.problems
+    assert (problem["file"], problem["line"]) == ("bootstrap-channel.yaml", 10)
+    assert problem["reason"].startswith("addon web is not pruned and not recorded: ")
 
 
 @pytest.mark.long

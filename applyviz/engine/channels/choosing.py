@@ -181,14 +181,17 @@ def _check_manifest(one: AddonPlan, fault: AddonFault | None) -> AddonPlan:
 
 
 def _list_others(addons: Iterable[Addon], annotations: Mapping[str, Mapping[str, str]]) -> Iterator[AddonPlan]:
-    """Yield the installed addons that the channel does not list."""
+    """Yield the installed addons that the channel does not list, or lists for another namespace."""
     listed = {(addon.namespace, addon.annotation) for addon in addons}
+    by_annotation = {addon.annotation: replace(addon, prune=()) for addon in addons}
     for namespace, found in annotations.items():
         for name, text in found.items():
             record = read_record(text) if name.startswith(ANNOTATION_PREFIX) else None
             if record is not None and (namespace, name) not in listed:
                 addon = Addon(name.removeprefix(ANNOTATION_PREFIX), namespace=namespace)
-                yield AddonPlan(addon, AddonAction.SKIP, AddonReason.NOT_IN_CHANNEL, record)
+                elsewhere = by_annotation.get(name)
+                reason = AddonReason.OTHER_NAMESPACE if elsewhere else AddonReason.NOT_IN_CHANNEL
+                yield AddonPlan(addon, AddonAction.SKIP, reason, record, preferred=elsewhere)
 
 
 def choose(

@@ -47,6 +47,7 @@ class AddonReason(StrEnum):
     LOWER_ENTRY = "lower-entry"
     SAME_ENTRY = "same-entry"
     NOT_IN_CHANNEL = "not-in-channel"
+    OTHER_NAMESPACE = "other-namespace"
     NO_MANIFEST = "no-manifest"
     WRONG_HASH = "wrong-hash"
 
@@ -120,7 +121,7 @@ class AddonFault:
 class AddonPlan:
     """The choice for one entry of a channel; `installed` is None without a readable annotation.
 
-    - `preferred`: the entry of the same name that counts in place of this one.
+    - `preferred`: the entry of the same name that counts in place of this one, or of this record.
     - `found_hash`: the hash of a manifest that is not the one of the channel.
     - `nodes`: the first of those that kOps would mark for a rolling update, `more_nodes` the number of the others; None
       if it marks none at all, or they are not readable.

@@ -7,7 +7,9 @@ kOps. An entry with a field of another type is a problem of its own, and the oth
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -31,6 +33,9 @@ _TEXTS = {
 }
 _PRUNED = {"group": "group", "kind": "kind", "labelSelector": "label_selector", "fieldSelector": "field_selector"}
 _ROLLING = ("control-plane", "workers", "all")
+_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+"""The part of the name of an annotation after its prefix: records name the addon there."""
 
 
 def take_channel_apart(parsed: ParsedFile) -> ParsedFile:
@@ -108,6 +113,14 @@ class _EntryReader:
         except RangeError as error:
             raise self.error(f"must be a semantic version: {error}", "version") from error
 
+    def _check_names(self, name: str, namespace: str | None) -> None:
+        """Raise `ManifestError` for names that no record can have, so that the addon could never be recorded."""
+        if not _NAME.fullmatch(name):
+            detail = "must be letters, digits, '-', '_' and '.', at most 63, as it names the annotation of the addon"
+            raise self.error(detail, "name")
+        if namespace is not None and not _NAMESPACE.fullmatch(namespace):
+            raise self.error("must be the name of a namespace: its annotation records the addon", "namespace")
+
     def read(self, entry: object, name: str) -> Addon:
         """Return the addon; `name` is that of the channel."""
         if not isinstance(entry, dict):
@@ -115,6 +128,7 @@ class _EntryReader:
         texts = {"name": name, **self.read_texts(entry, _TEXTS)}
         if not texts["name"]:
             raise self.error("needs a name", "name")
+        self._check_names(texts["name"], texts.get("namespace"))
         if not texts.get("manifest"):
             raise self.error("is missing: it names the file of the addon", "manifest")
         self._check_version(texts.get("version", ""))
@@ -146,6 +160,18 @@ def read_addons(document: ManifestDocument) -> tuple[tuple[Addon, ...], tuple[Do
         else:
             problems.append(DocumentProblem(result.reason, result.position, result.path, advice=result.advice))
     return tuple(found), tuple(problems)
+
+
+def list_manifests(document: ManifestDocument) -> frozenset[str]:
+    """Return the names of the files that the entries of a channel name, also those that cannot be read."""
+    entries = get_at(document.obj, ("spec", "addons"))
+    found = set()
+    for entry in entries if isinstance(entries, list) else ():
+        manifest = entry.get("manifest") if isinstance(entry, dict) else None
+        if isinstance(manifest, str) and manifest:
+            with suppress(ValueError):
+                found.add(name_file(document.position.file, manifest))
+    return frozenset(found)
 
 
 def _read_entries(document: ManifestDocument) -> Iterator[Addon | ManifestError]:

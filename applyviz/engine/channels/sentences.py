@@ -35,6 +35,8 @@ _REASONS = {
     AddonReason.SAME_ENTRY: "It has the id and the hash of {preferred}, which counts.",
     AddonReason.NOT_IN_CHANNEL: "Installed{origin}, but not in this channel: its objects and its annotation stay. To "
     "remove it, delete its objects, then the annotation {annotation} of namespace {namespace}.",
+    AddonReason.OTHER_NAMESPACE: "Recorded in namespace {namespace}{origin}, but the channel records it in namespace "
+    "{preferred_namespace}: kOps ignores this record. To remove it, delete the annotation {annotation}.",
     AddonReason.NO_MANIFEST: "Its manifest {file} is missing.",
     AddonReason.WRONG_HASH: "{file} is not the manifest of the channel: its SHA-256 is {found_hash}, the channel says "
     "{whole_hash}.",
@@ -77,6 +79,7 @@ def render_choice(plan: AddonPlan, kubernetes: str) -> str:
         found_hash=plan.found_hash,
         preferred=preferred.position,
         preferred_version=preferred.version,
+        preferred_namespace=preferred.namespace,
         difference=_describe_difference(addon, preferred),
         old_id=installed.id or "none",
         old_hash=_shorten(installed.manifest_hash),

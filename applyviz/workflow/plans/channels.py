@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.channels.choosing import choose, find_faults
 from applyviz.engine.channels.model import KOPS_MANAGER, Addon, AddonAction, AddonPlan, ChannelPlan
-from applyviz.engine.channels.reading import read_addons
+from applyviz.engine.channels.reading import list_manifests, read_addons
 from applyviz.engine.channels.sentences import NODE_LABELS, render_choice
 from applyviz.engine.manifests.documents import ManifestDocument, ParsedFile
 from applyviz.engine.objects.errors import PlanError
 from applyviz.engine.objects.exchange import Request
-from applyviz.engine.objects.values import get_at
+from applyviz.engine.objects.values import JSONValue, get_at
 from applyviz.engine.planning.model.plan import PlanProblem
 from applyviz.engine.requests.calls import read_namespace
 from applyviz.engine.requests.flow import Catalog, is_not_found
@@ -27,6 +27,7 @@ from applyviz.sources.links import hide_query
 
 _MOST_NODES = 10
 _NODES = Request("GET", "/api/v1/nodes", purpose="list")
+_NAMESPACES = Request("GET", "/api/v1/namespaces", purpose="list")
 _VERSION = Request("GET", "/version", purpose="read")
 MISSING = "missing "
 """The beginning of the names in the provenance of a channel that say why a manifest could not be fetched."""
@@ -103,7 +104,11 @@ def _require_listed(what: str, names: Iterable[str], addons: Iterable[Addon]) ->
 
 
 def _read_annotations(reader: ClusterReader, namespaces: Sequence[str]) -> Mapping[str, Mapping[str, str]]:
-    """Return the annotations of the namespaces that exist."""
+    """Return the annotations of all namespaces; of these that exist, if the cluster does not list them."""
+    listed = reader.try_send(_NAMESPACES)
+    items = get_at(listed.body, ("items",)) if listed.is_ok else None
+    if isinstance(items, list):
+        return {str(get_at(one, ("metadata", "name"), "")): _take_annotations(one) for one in items}
     answers = reader.try_send_all([read_namespace(name) for name in namespaces])
     found = {}
     for name, answer in zip(namespaces, answers, strict=True):
@@ -111,9 +116,13 @@ def _read_annotations(reader: ClusterReader, namespaces: Sequence[str]) -> Mappi
             why = answer.message or answer.status or "no answer"
             raise PlanError(f"namespace {name}, which records installed addons, could not be read ({why})")
         if answer.is_ok:
-            live = get_at(answer.body, ("metadata", "annotations"))
-            found[name] = live if isinstance(live, Mapping) else {}
+            found[name] = _take_annotations(answer.body)
     return found
+
+
+def _take_annotations(namespace: JSONValue) -> Mapping[str, str]:
+    live = get_at(namespace, ("metadata", "annotations"))
+    return live if isinstance(live, Mapping) else {}
 
 
 def choose_addons(
@@ -208,7 +217,7 @@ def list_problems(channel: ReadChannel, chosen: ChannelPlan, files: Sequence[Par
 
 def _list_skipped(channel: ReadChannel, chosen: ChannelPlan) -> frozenset[str]:
     """Return the files of the channel that are not applied."""
-    return frozenset(addon.file for addon in channel.addons) - {addon.file for addon in chosen.applied}
+    return list_manifests(channel.document) - {addon.file for addon in chosen.applied}
 
 
 def list_documents(

@@ -26,6 +26,7 @@ from applyviz.records.models import Plan
 from applyviz.web.components.badges import Appearance
 
 _SHOWN = 12
+_NOT_OFFERED = (AddonReason.NOT_IN_CHANNEL, AddonReason.OTHER_NAMESPACE)
 ADDON_STYLES: dict[AddonAction, Appearance] = {
     AddonAction.INSTALL: Appearance("+", gettext_lazy("install"), "add"),
     AddonAction.UPDATE: Appearance("~", gettext_lazy("update"), "change"),
@@ -154,7 +155,7 @@ def list_addons(plan: Plan, options: ApplyOptions) -> list[JSONObject]:
             "marked_nodes": list(one.marked),
             "why": render_choice(one, channel.kubernetes),
             "installed": None if one.installed is None else _present_record(one.installed),
-            "offered": None if one.reason is AddonReason.NOT_IN_CHANNEL else _present_offer(one.addon),
+            "offered": None if one.reason in _NOT_OFFERED else _present_offer(one.addon),
             "objects": positions.get(one.addon.name, []) if one.is_applied else [],
             "notes": [*list_duties(one), *list_notes(one)],
             "file": one.addon.position.file,
