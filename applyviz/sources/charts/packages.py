@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from applyviz.engine.manifests.limits import ReadLimits
 from applyviz.engine.manifests.stream import decode_text
@@ -36,15 +36,16 @@ def _gunzip(data: bytes, name: str) -> bytes:
     try:
         found = reader.decompress(data, MOST_UNPACKED + 1)
     except zlib.error:
-        raise SourceError(f"{name} is not a chart archive: it is not compressed with gzip") from None
+        raise SourceError(f"{name} is no archive: it is not compressed with gzip") from None
     if len(found) > MOST_UNPACKED:
         raise SourceError(f"{name} unpacks to more than {MOST_UNPACKED:,} bytes")
     if reader.unused_data:  # helm reads it as part of the archive; the checks here do not
-        raise SourceError(f"{name} is not a chart archive: other data follows it")
+        raise SourceError(f"{name} is no archive: other data follows it")
     return found
 
 
-def _list_members(data: bytes, name: str) -> dict[str, bytes]:
+def list_members(data: bytes, name: str) -> dict[str, bytes]:
+    """Return the files in an archive by their paths; raises `SourceError` for one that is broken or too large."""
     found: dict[str, bytes] = {}
     try:
         for path, content in tar.list_files(_gunzip(data, name)):
@@ -52,16 +53,21 @@ def _list_members(data: bytes, name: str) -> dict[str, bytes]:
             if len(found) > MOST_FILES:
                 raise SourceError(f"{name} holds more than {MOST_FILES:,} files")
     except ValueError:
-        raise SourceError(f"{name} is not a chart archive: it cannot be unpacked") from None
+        raise SourceError(f"{name} is no archive: it cannot be unpacked") from None
     return found
+
+
+def list_charts(members: Iterable[str]) -> list[str]:
+    """Return the folders at the top of an archive that are charts."""
+    return sorted(
+        {path.partition("/")[0] for path in members if path.endswith(f"/{CHART_FILE}") and path.count("/") == 1}
+    )
 
 
 def read_archive(data: bytes, name: str, origin: Mapping[str, str]) -> ChartPackage:
     """Return the chart in an archive; raises `SourceError` if there is none."""
-    members = _list_members(data, name)
-    roots = sorted(
-        {path.partition("/")[0] for path in members if path.endswith(f"/{CHART_FILE}") and path.count("/") == 1}
-    )
+    members = list_members(data, name)
+    roots = list_charts(members)
     if len(roots) != 1:
         raise SourceError(f"{name} is not a chart archive: it needs one folder with {CHART_FILE}")
     files = {path.partition("/")[2]: text for path, text in members.items() if path.startswith(f"{roots[0]}/")}

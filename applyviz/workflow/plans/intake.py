@@ -19,10 +19,9 @@ from applyviz.engine.manifests.documents import ParsedFile
 from applyviz.engine.objects.errors import SourceError
 from applyviz.engine.planning.model.plan import PlanProblem
 from applyviz.records.models import Cluster
-from applyviz.sources import kustomize, links, upload, url
+from applyviz.sources import archives, kustomize, links, upload, url
 from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.sources.charts.model import ChartSource, RenderedChart
-from applyviz.sources.charts.packages import is_archive_name
 from applyviz.sources.git.model import GitSource
 from applyviz.sources.pinned import FetchPolicy
 from applyviz.sources.rendering.choose import make_runner
@@ -97,10 +96,7 @@ def _read_uploads(given: ReviewInput) -> list[tuple[str, bytes]]:
 
 def _take_files(given: ReviewInput, files: list[tuple[str, bytes]]) -> Iterator[BundledFile]:
     folder = given.kustomization.strip().strip("/")
-    archives = [name for name, _data in files if is_archive_name(name)]
-    if archives:
-        raise SourceError(f"{archives[0]} is an archive: if it is a Helm chart, enter its name as the chart to render")
-    collected = upload.collect(files, takes_all=bool(folder))
+    collected = upload.collect(archives.unpack(files), takes_all=bool(folder))
     if folder:
         run = make_runner(settings.APPLYVIZ_RENDERER_SOCKET)
         yield kustomize.render(collected, "" if folder == "." else folder, run=run)

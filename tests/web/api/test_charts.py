@@ -57,7 +57,7 @@ def test_program_opens_and_continues_a_review_of_a_chart(program, sent):
         ({"chart": 7}, "chart", "are text"),
         ({"chart": "oci://registry.example/shop"}, "chart", "enter the exact version of the chart"),
         ({"chart_release": "Bad_Name"}, "chart", "is not usable"),
-        ({"chart": ""}, "files", "is an archive"),
+        ({"chart": ""}, "files", "is the archive of a Helm chart"),
         ({"files": [{"name": "a.tgz", "base64": "%%"}]}, "files[0]", "its content as text or as base64"),
         ({"chart_hooks": "perhaps"}, "chart_hooks", "not one of the available choices"),
     ],

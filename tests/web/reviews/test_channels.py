@@ -16,6 +16,7 @@ from applyviz.records.models import Plan
 from applyviz.workflow.plans import planner
 from tests.builders import make_person
 from tests.channels import channel, config, pruning, simple
+from tests.charts import archive
 from tests.stories import Team
 from tests.workflow.test_channels import plan as make_plan
 
@@ -311,3 +312,33 @@ def test_addon_with_a_left_out_object_is_neither_recorded_nor_pruned_and_the_oth
         ("prune", "web-1"),
         ("update", "kube-system"),
     ]
+
+
+@pytest.mark.parametrize("top", ["", "addons"])
+def test_archive_of_a_channel_is_its_folder(as_alice, top):
+    packed = SimpleUploadedFile("channel.tgz", archive({**simple(), "README.md": "x"}, top))
+    made = open_review(as_alice, fill(manifests=[packed]))
+
+    assert [row.name for row in made.changes.order_by("position")] == [
+        "dns", "kube-system", "web", "web-1", "kube-system"
+    ]  # fmt: skip
+    names = [row.name for row in made.revision.files.order_by("position")]
+    folder = f"channel.tgz/{top}/" if top else "channel.tgz/"
+    assert names == [f"{folder}{name}" for name in ("bootstrap-channel.yaml", "dns/v1.yaml", "web/v1.yaml")]
+    assert (made.problems, made.options["field_manager"]) == ([], "kops")
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"no archive", "channel.tgz is no archive: it is not compressed with gzip"),
+        (archive({"README.md": "x"}, ""), "no manifests: files end in"),
+        (archive({"../a.yaml": "x"}, ""), "leads out of its folder"),
+        (archive(), "channel.tgz is the archive of a Helm chart: to render it, enter its name as the chart"),
+    ],
+)
+def test_archive_without_manifests_is_refused_with_the_reason(as_alice, data, said):
+    answer = as_alice.post(URL, fill(manifests=[SimpleUploadedFile("channel.tgz", data)]))
+
+    assert answer.status_code == 422
+    assert said in answer.content.decode().replace("<wbr>", "")

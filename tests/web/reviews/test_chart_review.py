@@ -184,7 +184,7 @@ def test_chart_that_is_not_named_is_told(as_alice):
 
     assert "this is a Helm chart, not manifests. To render it, enter shop as the chart" in page
     assert "YAML syntax" not in page
-    assert "shop-1.2.3.tgz is an archive" in archived.content.decode()
+    assert "shop-1.2.3.tgz is the archive of a Helm chart" in archived.content.decode()
 
 
 def test_notes_are_masked_in_every_form():

@@ -215,7 +215,7 @@ def test_entered_values_are_not_kept_so_that_the_branch_cannot_be_followed(stage
         ({"chart_values_files": "values/gone.yaml"}, "there is no values/gone.yaml in this commit"),
         ({"git_path": "deploy"}, "leave path and kustomization empty"),
         ({"kustomization": "deploy"}, "leave path and kustomization empty"),
-        ({"chart": "values/prod.yaml"}, "is not a chart archive"),
+        ({"chart": "values/prod.yaml"}, "is no archive"),
     ],
 )
 def test_refusals_say_what_to_do(stage, alice, values, said):
