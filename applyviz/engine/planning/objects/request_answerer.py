@@ -131,6 +131,15 @@ class RequestAnswerer:
         if stale is not None:
             self.refused, self.dry_run = request, DryRunResult(DryRunVerdict.REFUSED, stale.message)
             return stale
+        tried = (yield request.as_dry_run()) if self._needs_no_merge(request) else None
+        if tried is not None and tried.is_ok and self._is_shown_by(tried):
+            self.requests.append(request)
+            self.dry_run, self.estimated.before = read_dry_run(tried), self.estimated.live
+            return self._take_result(request, tried)
+        return (yield from self._calculate(request, tried))
+
+    def _calculate(self, request: Request, tried: Answer | None) -> Flow[Answer]:
+        """Calculate the result of a write, and confirm it where that is possible; `tried`: the answer of a dry run."""
         calculated = self.estimated.answer(request)
         if self.is_over:  # the flow restores what it deleted; nothing of that is planned
             return calculated
@@ -141,7 +150,7 @@ class RequestAnswerer:
             self.requests.append(request)
             return calculated
         if self.dry_run is None:
-            tried = yield from self._try(request, calculated)
+            tried = yield from self._try(request, calculated, tried)
         elif self._replaces(request):
             tried = yield from self._try_replacement(request)
         else:
@@ -157,6 +166,19 @@ class RequestAnswerer:
             found = read_server_errors(answer.message, answer) if is_invalid(answer) else ()
             self.refused_fields = self.refused_fields or tuple(dict.fromkeys(e.field for e in found if e.field))
         return answer
+
+    def _needs_no_merge(self, request: Request) -> bool:
+        """Return whether a confirmed dry run is all that is asked of a write: its own merge only explains it.
+
+        - A comparison without notes uses that merge for new and replaced objects and for kinds that the set defines.
+        """
+        gvk, kind = self.member.resource.gvk, self.member.kind
+        is_defined = (gvk.group, gvk.kind) in self.context.kinds_created | self.context.kinds_changed
+        is_defined = is_defined or kind is None or kind.origin is SchemaOrigin.SOURCE_CRD
+        if self.context.has_notes or not self.context.can_dry_run or self.options.subresource or is_defined:
+            return False
+        is_first = self.dry_run is None and not self.requests
+        return is_first and self.live is not None and request.method == "PATCH" and not changes_no_value(request)
 
     def _merge(self, request: Request, calculated: JSONObject) -> JSONObject:
         """Return the merge after a write; what only records the apply before it adds the record to that merge."""
@@ -235,14 +257,14 @@ class RequestAnswerer:
                 return found
         return self.estimated.complete(request, calculated)
 
-    def _try(self, request: Request, calculated: Answer) -> Flow[Answer | None]:
-        """Dry-run the first write; None if that is not possible."""
+    def _try(self, request: Request, calculated: Answer, answer: Answer | None) -> Flow[Answer | None]:
+        """Dry-run the first write, unless it has its answer already; None if that is not possible."""
         reason = self._reason_against(calculated)
         if reason:
             self.dry_run = DryRunResult(DryRunVerdict.UNTRIED, reason)
             return None
         stand_in = self._as_update(request, calculated) if self.has_moved else request
-        tried = yield stand_in.as_dry_run()
+        tried = answer or (yield stand_in.as_dry_run())
         if tried.is_ok and self.estimated.is_scaling:
             tried = self.estimated.take_scale(tried)
         if tried.message == _UNNAMED and not calculated.is_ok:
@@ -261,15 +283,16 @@ class RequestAnswerer:
             self.dry_run = DryRunResult(DryRunVerdict.UNTRIED, f"kind {gvk.kind} is redefined by the same set")
         if self.dry_run.verdict is DryRunVerdict.UNTRIED:
             return None
-        if tried.is_ok:
-            body = request.body if isinstance(request.body, Mapping) else {}
-            found = without_chosen(tried.body, body, self.estimated.before)
-            if self.has_moved:
-                found = with_entries(found, [dict(entry) for entry in find_entries(calculated.body) or ()])
-            tried = replace(tried, body=found)
-            self.estimated.live = share_equal(dict(tried.body), self.live)
-            self.warnings = tried.warnings
-        return tried
+        return self._take_result(request, tried, calculated if self.has_moved else None) if tried.is_ok else tried
+
+    def _take_result(self, request: Request, tried: Answer, owners: Answer | None = None) -> Answer:
+        """Keep the object of a successful dry run; `owners`: the answer whose field owners it gets."""
+        body = request.body if isinstance(request.body, Mapping) else {}
+        found = without_chosen(tried.body, body, self.estimated.before)
+        if owners is not None:
+            found = with_entries(found, [dict(entry) for entry in find_entries(owners.body) or ()])
+        self.estimated.live, self.warnings = share_equal(dict(found), self.live), tried.warnings
+        return replace(tried, body=found)
 
     def _as_update(self, request: Request, calculated: Answer) -> Request:
         """Return the update that leads to the same values as an apply after the ownership has moved.
