@@ -45,26 +45,32 @@ def find_moved(
 
 def has_other_effect(result: ObjectResult, now: PlannedObject) -> bool:
     """Return whether an object that is still to be written was read, and has another effect than the approved one."""
-    is_due = result.outcome in Outcome.unfinished() and not is_unreadable(now)
-    return is_due and digest_effect(now) != result.change.effect
+    return _is_compared(result, now) and digest_effect(now) != result.change.effect
+
+
+def _is_compared(result: ObjectResult, now: PlannedObject) -> bool:
+    return result.outcome in Outcome.unfinished() and not is_unreadable(now)
 
 
 def calculate_twice(
     pairs: Iterable[tuple[ObjectResult, PlannedObject | None]],
     recompute: Callable[[PlannedObject], PlannedObject | None],
-) -> Iterator[tuple[ObjectResult, PlannedObject | None]]:
+) -> Iterator[tuple[ObjectResult, PlannedObject | None, bool]]:
     """Recalculate the changes whose effect is another one, once, before anything is called stale.
 
+    - Yields whether the effect was found to be the approved one, so that it is not digested again.
     - A controller may write between the read of an object and its dry run, whose answer then holds what it wrote.
     - Of a set that really moved, only the first objects are calculated twice.
     """
     left = _MOST_TWICE
     for result, change in pairs:
-        if change is not None and left and has_other_effect(result, change):
-            left -= 1
-            yield result, recompute(change)
+        if change is None or not left or not _is_compared(result, change):
+            yield result, change, False
+        elif digest_effect(change) == result.change.effect:
+            yield result, change, True
         else:
-            yield result, change
+            left -= 1
+            yield result, recompute(change), False
 
 
 def raise_if_stale(

@@ -194,13 +194,13 @@ def _check_effects(
     """
     planned = work.renewer.each(work.prepared.run(work.renewer.check))
     pairs = effect_check.match(results, _end_when_canceled(work.claim, planned))
-    pairs = [pair for pair in pairs if work.claim.is_due(pair[0])]
-    pairs = [(result, _read_again(work, change, sleep)) for result, change in pairs]
-    pairs = list(effect_check.calculate_twice(pairs, partial(_recalculate, work)))
+    pairs = [(result, _read_again(work, change, sleep)) for result, change in pairs if work.claim.is_due(result)]
+    checked = list(effect_check.calculate_twice(pairs, partial(_recalculate, work)))
     stale = []
-    for result, change in pairs:
+    for result, change, is_same in checked:
         try:
-            _check_effect(work, access, result, change)
+            if not is_same:
+                _check_effect(work, access, result, change)
         except StopError as stop:
             stale.append((result, stop))
     with transaction.atomic():
@@ -211,8 +211,8 @@ def _check_effects(
             journal = Journal(work.claim, result, sealed, masked, work.tag_key, partial(work.take_reads, sealed))
             journal.conclude(ObjectOutcome(found.outcome, found.detail, found.differences))
         if not stale:
-            effect_check.remember_checked(pairs)
-            work.fresh.update((r.pk, now) for r, now in pairs if now is not None and r.pk not in work.closing)
+            effect_check.remember_checked((result, change) for result, change, _ in checked)
+            work.fresh.update((r.pk, now) for r, now, _ in checked if now is not None and r.pk not in work.closing)
     return _read_verdict((result, stop.outcome, stop.detail) for result, stop in stale)
 
 
