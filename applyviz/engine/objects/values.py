@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from operator import is_
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 # Where a value crosses the border of a room, it is one of these; `accessors` narrows it. At run time it is Any, because
@@ -29,42 +28,6 @@ def clone(value: JSONValue) -> Any:
     if isinstance(value, list):
         return [clone(v) if isinstance(v, (dict, list)) else v for v in value]
     return value
-
-
-def share_equal(value: Any, like: Any) -> Any:
-    """Return a JSON value in which every part that equals the same part of another value is that very part.
-
-    Versions of one object are mostly equal: shared, they take the memory of one, and are compared by identity. Values
-    of different types are not equal, nor are maps whose names come in another order, or floats written differently.
-    """
-    kind = type(value)
-    if value is like or kind is not type(like):
-        return value
-    if kind is dict:
-        return _share_map(value, like)
-    if kind is list:
-        items = [share_equal(item, other) for item, other in zip(value, like, strict=False)]
-        if len(value) == len(like) and all(map(is_, items, like)):
-            return like
-        return [*items, *value[len(items) :]]
-    is_equal = value == like and (kind is not float or repr(value) == repr(like))
-    return like if is_equal else value
-
-
-def _share_map(value: JSONObject, like: JSONObject) -> JSONObject:
-    shared = {}
-    is_same = len(value) == len(like)
-    for name, item in value.items():  # hot: most parts are texts, which need no call
-        other = like.get(name)
-        if item is not other:
-            kind = type(item)
-            if kind is not str:
-                item = share_equal(item, other)
-            elif kind is type(other) and item == other:
-                item = other
-            is_same = is_same and item is other
-        shared[name] = item
-    return like if is_same and [*shared] == [*like] else shared
 
 
 # Hot in hashing: made once.

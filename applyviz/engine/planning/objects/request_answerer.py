@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from applyviz.engine.objects.exchange import JSON, Answer, Request
-from applyviz.engine.objects.values import JSONObject, get_at, share_equal
+from applyviz.engine.objects.sharing import share_equal
+from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.ownership.last_applied import ANNOTATION, with_record
 from applyviz.engine.ownership.managed_fields import find_entries, with_entries
 from applyviz.engine.planning.conflicts.server_errors import read_server_errors
