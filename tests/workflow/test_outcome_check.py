@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.schema.builtin import bundled
-from applyviz.workflow.plans.outcome_check import find_broken
+from applyviz.workflow.plans.outcome_check import find_broken, take_promised
 
 UID, OTHER_UID = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
 
@@ -163,3 +165,44 @@ def test_what_a_controller_writes_is_no_broken_promise(before, promised, got, is
     assert found == ([f".metadata.annotations.{REVISION}"] if is_broken else [])
     another = {**got, "metadata": {**got["metadata"], "annotations": {"example.com/by-hand": "1"}}}
     assert ".metadata.annotations.example.com/by-hand" in broken(promised, another, before=before, is_confirmed=True)
+
+
+def written(version="1", time="2026-06-01T00:00:00Z", **spec):
+    entry = {"manager": "applyviz", "operation": "Apply", "time": time, "fieldsV1": {"f:spec": {"f:replicas": {}}}}
+    found = deployment(**spec)
+    return {**found, "metadata": {**found["metadata"], "resourceVersion": version, "managedFields": [entry]}}
+
+
+def test_object_that_was_written_as_promised_is_the_promised_one():
+    promised = written(replicas=3)
+    got = written("2", "2026-06-01T00:00:09Z", replicas=3)
+
+    assert take_promised(promised, got) is promised
+    assert broken(promised, got) == broken(promised, promised) == []
+
+
+@pytest.mark.parametrize(
+    "got",
+    [
+        written("2", replicas=4),
+        written("2", replicas=3.0),
+        written("2", replicas=True),
+        written("2", replicas=3, paused=False),
+        written("x", replicas=3),
+        written("2", "later", replicas=3),
+        deployment(replicas=3),
+    ],
+    ids=["value", "float", "boolean", "more", "version", "time", "owners"],
+)
+def test_object_with_any_other_part_is_compared(got):
+    promised = written(replicas=1 if got["spec"]["replicas"] is True else 3)
+    before = copy.deepcopy([promised, got])
+
+    assert take_promised(promised, got) is got
+    assert [promised, got] == before
+
+
+def test_object_without_a_promise_is_itself():
+    got = written(replicas=3)
+
+    assert take_promised(None, got) is got

@@ -135,10 +135,10 @@ def is_shown_by(obj: JSONObject, after: JSONObject | None, ref: ObjectRef, polic
     """
     if after is None or names_secret(ref.gvk.kind) or policy.names or policy.paths:
         return False
-    return _without_written(obj) == _without_written(after)
+    return without_written(obj) == without_written(after)
 
 
-def _without_written(obj: JSONObject) -> JSONObject:
+def without_written(obj: JSONObject) -> JSONObject:
     """Return an object without the numbers and times that each write sets; one with another value there keeps it."""
     metadata = obj.get("metadata")
     if not isinstance(metadata, dict):

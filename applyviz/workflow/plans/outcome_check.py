@@ -12,12 +12,14 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
 from applyviz.engine.diff.structural import StructuralDifference, diff_objects
+from applyviz.engine.objects.json_text import write_json
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
 from applyviz.engine.planning.model.controller_fields import is_controller_written
 from applyviz.engine.planning.model.server_chosen import without_chosen
 from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.walk import MISSING, LeafFinder
+from applyviz.workflow.plans.changes import without_written
 
 _NOISE = frozenset(
     {"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "deletionTimestamp"}
@@ -31,6 +33,21 @@ def identity(live: JSONObject | None) -> dict[str, str]:
     if live is None:
         return {}
     return {name: str(get_at(live, ("metadata", name), "")) for name in ("uid", "resourceVersion")}
+
+
+def take_promised(promised: JSONObject | None, got: JSONObject) -> JSONObject:
+    """Return the promised object itself for one that is written like it, but for its version and the times of owners.
+
+    - So nothing of it is compared field by field: neither values nor owners differ from themselves.
+    """
+    if promised is None:
+        return got
+    wanted, found = without_written(promised), without_written(got)
+    try:
+        is_same = bool(wanted == found) and write_json(wanted) == write_json(found)
+    except (UnicodeError, TypeError, RecursionError):
+        return got
+    return promised if is_same else got
 
 
 def _plain(obj: JSONObject, *, with_status: bool = False) -> dict[str, JSONValue]:
@@ -110,6 +127,8 @@ def find_broken(
     - `omits_empty`: the kind is built in, so the API omits empty values of its fields.
     - `writes_status`: the change writes the status of the object, which else belongs to controllers.
     """
+    if got is promised:
+        return ()
     plain = partial(_plain, with_status=writes_status)
     found = diff_objects(plain(promised), plain(without_chosen(got, promised, before)), root=root)
     finder = LeafFinder(root, before or {})

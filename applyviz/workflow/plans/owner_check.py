@@ -60,6 +60,8 @@ def find_wrong_owners(
     - `memo`: the field sets that were read from these objects already.
     - Without `is_confirmed`, owning a field that the server added to the promised object is no difference.
     """
+    if got is promised:
+        return ()
     wanted, found, earlier = (_read(one, manager, memo) for one in (promised, got, before or {}))
     missing, extra = _Sides(), _Sides()
     for key in sorted({*wanted, *found}):

@@ -30,7 +30,7 @@ from applyviz.workflow.foundation import failpoints
 from applyviz.workflow.foundation.logs import log_unexpected
 from applyviz.workflow.plans import changes
 from applyviz.workflow.plans.object_choices import is_left_out
-from applyviz.workflow.plans.outcome_check import find_broken, identity
+from applyviz.workflow.plans.outcome_check import find_broken, identity, take_promised
 from applyviz.workflow.plans.owner_check import count_owned_fields, find_wrong_owners, states_owners
 from applyviz.workflow.runs import deletions
 from applyviz.workflow.runs.effect_check import has_other_effect, raise_if_stale
@@ -329,6 +329,7 @@ class ObjectRun:
             return deletions.conclude(self._result, live, was_sent=bool(self._sender.sent))
         if live is None:
             return ObjectOutcome(Outcome.DIFFERS, "it was applied, and no longer exists")
+        live = take_promised(self._promised, live)
         broken = list(self._broken(live))
         memo = FieldSetMemo()  # each object is asked several times
         wrong = self._find_wrong_owners(live, memo)
