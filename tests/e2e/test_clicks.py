@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, StorageState, expect
 
 from tests.e2e.conftest import Product, run_product
 
@@ -138,6 +138,12 @@ def product(tmp_path_factory) -> Iterator[Product]:
     """Return a separate demo, because the test approves its reviews."""
     with run_product(tmp_path_factory.mktemp("clicks")) as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def sessions() -> dict[str, tuple[StorageState, float]]:
+    """Return the cookies of this demo's people, and when they signed in: none at first."""
+    return {}
 
 
 @pytest.mark.long
