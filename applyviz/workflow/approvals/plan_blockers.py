@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Count, Min, OuterRef, Q, Subquery, Sum, Value
+from django.db.models import Count, Min, Q, Sum
 
 from applyviz import clock, moments
 from applyviz.engine.planning.model.plan import Certainty, Operation
@@ -19,7 +19,7 @@ from applyviz.records.models import AuditEntry, ChangeRequest, ObjectChange, Pla
 from applyviz.workflow import policies
 from applyviz.workflow.approvals import acknowledgments, quorum, viewed_objects
 from applyviz.workflow.clusters import impersonation, permissions, states
-from applyviz.workflow.foundation import access, plan_rows, row_macs
+from applyviz.workflow.foundation import access, plan_rows, rare_rows, row_macs
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.blockers import (
     AppliedElsewhere,
@@ -265,13 +265,7 @@ def _list_change_requests(plan: Plan) -> tuple[ChangeRequest, ...]:
 
 def _count_requests(plan: Plan) -> tuple[int, int]:
     """Return how many change requests of the review the audit log records, and how many rows there are: one query."""
-    recorded = AuditEntry.objects.filter(review=OuterRef("number"), action=AuditAction.CHANGES_REQUESTED)
-    stored = ChangeRequest.objects.filter(plan__review=OuterRef("pk"))
-    counts = (
-        Subquery(recorded.order_by().values(one=Value(1)).annotate(n=Count("*")).values("n")),
-        Subquery(stored.order_by().values(one=Value(1)).annotate(n=Count("*")).values("n")),
-    )
-    found = Review.objects.filter(pk=plan.review_id).values_list(*counts)
+    found = Review.objects.filter(pk=plan.review_id).values_list(*rare_rows.count_change_requests(""))
     pair = moments.read_once(("number of change requests of plan", plan.pk), found.get)
     return pair[0] or 0, pair[1] or 0
 

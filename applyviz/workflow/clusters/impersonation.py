@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import Exists, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
-from applyviz import clock
+from applyviz import clock, moments
 from applyviz.clusters import connect
 from applyviz.clusters.identity import OWN, Identity, find_identity_problems
 from applyviz.clusters.reader import ClusterReader
@@ -23,7 +23,7 @@ from applyviz.engine.objects.values import canonical_json
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import AuditEntry, Cluster, IdentityMapping, Plan, Team
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import access, row_macs, sentences
+from applyviz.workflow.foundation import access, rare_rows, row_macs, sentences
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.blockers import (
     AccountChanged,
@@ -74,9 +74,10 @@ def _in_force(cluster: Cluster) -> QuerySet[IdentityMapping]:
 
 def _has_mappings(cluster: Cluster) -> bool:
     """Return whether a cluster has or had any mapping, by its rows or by the audit log: one query."""
-    recorded = AuditEntry.objects.filter(cluster=cluster.slug, action=AuditAction.IDENTITY_MAPPED)
-    rows = IdentityMapping.objects.filter(cluster=cluster)
-    return any(Cluster.objects.filter(pk=cluster.pk).values_list(Exists(recorded), Exists(rows)).get())
+    known = moments.find(("cluster has mappings", cluster.pk))
+    if known is not None:
+        return bool(known)
+    return any(Cluster.objects.filter(pk=cluster.pk).values_list(*rare_rows.find_mappings("")).get())
 
 
 def _check_mappings(cluster: Cluster) -> None:

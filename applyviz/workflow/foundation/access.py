@@ -140,8 +140,10 @@ def _suffices(grants: Iterable[Grant], action: Action, at: Iterable[ScopeEntry] 
     fitting = [grant for grant in grants if grant.role in _GRANTED[action]]
     if any(is_everywhere(grant) for grant in fitting):
         return True
+    if not fitting:  # so the scopes need not be read
+        return False
     if at is None:
-        return bool(fitting) and action not in _OF_THE_WHOLE
+        return action not in _OF_THE_WHOLE
     scopes = tuple(at)
     # Without known scopes, only a grant that applies everywhere is enough.
     return bool(scopes) and all(any(holds_at(grant, scope) for grant in fitting) for scope in scopes)

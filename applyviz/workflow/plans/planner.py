@@ -36,7 +36,7 @@ from applyviz.records.models import ObjectChange, Plan
 from applyviz.workflow import policies
 from applyviz.workflow.audit import trail
 from applyviz.workflow.clusters import impersonation, lifecycle, masking_settings, permissions, states
-from applyviz.workflow.foundation import access, compatibility, digests, failpoints, row_macs, sentences
+from applyviz.workflow.foundation import access, compatibility, digests, failpoints, rare_rows, row_macs, sentences
 from applyviz.workflow.foundation.access import Action, Visitor, require
 from applyviz.workflow.foundation.blockers import AuthorsForged
 from applyviz.workflow.foundation.errors import NotPossibleError, NotVisibleError
@@ -377,6 +377,7 @@ def get_plan(number: int, *, review_number: int, for_user: Visitor) -> Plan:
     if moments.is_within():  # a use case must not keep that something does not exist yet
         newest = Plan.objects.filter(review=OuterRef("review")).order_by("-number").values("pk")[:1]
         plans = plans.select_related(*_OF_PAGES).defer("live_comparison__same").annotate(newest=Subquery(newest))
+        plans = rare_rows.ask_together(plans)
     missing = NotVisibleError(f"there is no plan {number} of review {review_number}")
     try:
         found = plans.get(number=number, review__number=review_number)
@@ -384,6 +385,8 @@ def get_plan(number: int, *, review_number: int, for_user: Visitor) -> Plan:
         raise missing from error
     if not access.can(for_user, Action.VIEW, access.scopes_of(found.review)):
         raise missing
+    if moments.is_within():
+        rare_rows.keep_answers(found)
     shown = live_values.show_plan(found, for_user)
     if getattr(shown, "newest", None) == shown.pk:
         moments.keep(("latest plan", shown.review_id), shown)

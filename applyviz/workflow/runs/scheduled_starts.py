@@ -56,6 +56,8 @@ def find_schedule_blockers(plan: Plan, *, for_user: Visitor, hidden: Collection[
 
 def find_waiting(plan: Plan) -> ScheduledStart | None:
     """Return the scheduled start that waits for this plan, unless something has ended it; None without one."""
+    if moments.find(("plan has scheduled starts", plan.pk)) is False:
+        return None
     row = ScheduledStart.objects.filter(plan=plan, state=ScheduledStartState.WAITING).first()
     return row if row is not None and find_end(row) is None else None
 

@@ -25,7 +25,7 @@ HTMX = {"HX-Request": "true"}
 OBJECTS, CHUNK = 5_000, 20
 # Processor time of the product alone, the least of several answers: others may use the machine meanwhile.
 FIRST_SECONDS, NEXT_SECONDS = 0.3, 0.15
-FIRST_QUERIES, NEXT_QUERIES = 17, 12
+FIRST_QUERIES, NEXT_QUERIES = 15, 12
 # Templates that one chunk renders: a field needs few of its own, and pieces of fields are drawn once per form.
 FIRST_TEMPLATES, NEXT_TEMPLATES = 480, 280
 

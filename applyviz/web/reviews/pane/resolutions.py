@@ -243,8 +243,8 @@ class ConflictReader:
         latest = plan.review.latest_plan
         is_open = plan.review.state == ReviewState.OPEN and plan.state == PlanState.COMPLETE
         is_latest = latest is not None and latest.pk == plan.pk
-        scopes = list(access.scopes_of(plan.review))
-        self.may_propose = plan.state == PlanState.COMPLETE and access.can(person, Action.RESOLVE, scopes)
+        is_complete = plan.state == PlanState.COMPLETE
+        self.may_propose = is_complete and access.can(person, Action.RESOLVE, access.scopes_of(plan.review))
         self.may_resolve = is_open and is_latest and self.may_propose
 
     @cached_property

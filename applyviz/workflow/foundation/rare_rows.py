@@ -1,0 +1,51 @@
+"""Tables that hold rows for few plans: the query that reads a plan for a page asks all of them at once.
+
+Whoever needs the answer later finds it in the moment of the page, and reads the rows only where there are some.
+"""
+
+from __future__ import annotations
+
+from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery, Value
+
+from applyviz import moments
+from applyviz.records.enums import AuditAction, ScheduledStartState
+from applyviz.records.models import AuditEntry, ChangeRequest, IdentityMapping, Plan, ScheduledStart
+
+
+def _count(rows: QuerySet[AuditEntry] | QuerySet[ChangeRequest]) -> Subquery:
+    return Subquery(rows.order_by().values(one=Value(1)).annotate(n=Count("*")).values("n"))
+
+
+def count_change_requests(review: str) -> tuple[Subquery, Subquery]:
+    """Count the change requests of a review, by the audit log and by rows; `review` leads to it in the outer query."""
+    recorded = AuditEntry.objects.filter(review=OuterRef(f"{review}number"), action=AuditAction.CHANGES_REQUESTED)
+    return _count(recorded), _count(ChangeRequest.objects.filter(plan__review=OuterRef(f"{review}pk")))
+
+
+def find_mappings(cluster: str) -> tuple[Exists, Exists]:
+    """Find whether a cluster ever had mappings, by the audit log and by rows; `cluster` leads to it, as above."""
+    recorded = AuditEntry.objects.filter(cluster=OuterRef(f"{cluster}slug"), action=AuditAction.IDENTITY_MAPPED)
+    return Exists(recorded), Exists(IdentityMapping.objects.filter(cluster=OuterRef(f"{cluster}pk")))
+
+
+def ask_together(plans: QuerySet[Plan]) -> QuerySet[Plan]:
+    """Let a query for plans ask the rare tables too, for `keep_answers`."""
+    waiting = ScheduledStart.objects.filter(plan=OuterRef("pk"), state=ScheduledStartState.WAITING)
+    recorded, stored = count_change_requests("review__")
+    given, mapped = find_mappings("target__cluster__")
+    return plans.annotate(
+        asked_recorded=recorded,
+        asked_stored=stored,
+        asked_given=given,
+        asked_mapped=mapped,
+        asked_waiting=Exists(waiting),
+    )
+
+
+def keep_answers(plan: Plan) -> None:
+    """Keep what `ask_together` found about a plan while its page is shown."""
+    found = vars(plan)
+    cluster = plan.target.cluster_id
+    moments.keep(("number of change requests of plan", plan.pk), (found["asked_recorded"], found["asked_stored"]))
+    moments.keep(("cluster has mappings", cluster), found["asked_given"] or found["asked_mapped"])
+    moments.keep(("plan has scheduled starts", plan.pk), found["asked_waiting"])
