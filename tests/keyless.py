@@ -12,7 +12,7 @@ from applyviz.records.models import WorkerRequest
 from applyviz.records.worker_enums import WorkerRequestState
 from applyviz.workflow import worker_requests
 from applyviz.workflow.audit import checkpoints
-from applyviz.workflow.worker_requests import asking
+from applyviz.workflow.foundation import worker_questions
 
 
 @dataclass
@@ -59,5 +59,5 @@ def go_without_keys(settings: Any, monkeypatch: Any) -> KeylessWeb:
     """From now on this process is a web process of a team."""
     web = KeylessWeb(settings)
     pause: Callable[[float], None] = web.pause
-    monkeypatch.setattr(asking, "pause", pause)
+    monkeypatch.setattr(worker_questions, "pause", pause)
     return web

@@ -32,10 +32,10 @@ from applyviz.web.frame import streams
 from applyviz.web.reviews.pane.object_content import ObjectView
 from applyviz.web.reviews.views.tabs import COOKIE
 from applyviz.workflow.evidence import history
+from applyviz.workflow.foundation import worker_questions
 from applyviz.workflow.plans import live_history, live_values, planner
 from applyviz.workflow.plans.changes import read_masked
 from applyviz.workflow.plans.guess_limit import MOST_A_DAY
-from applyviz.workflow.worker_requests import asking
 from tests.builders import make_person, map_person, open_dangers
 from tests.keyless import go_without_keys
 from tests.stories import Team, config_map, secret
@@ -175,7 +175,9 @@ def test_without_a_worker_nothing_is_readable(team: Team, monkeypatch, settings)
     _, wrong = two_plans(team, ApplyMode.CLIENT)
     web = go_without_keys(settings, monkeypatch)
     web.works = False
-    monkeypatch.setattr(asking, "wait", lambda worker_request, seconds=0: asking.refresh(worker_request))
+    monkeypatch.setattr(
+        worker_questions, "wait", lambda worker_request, seconds=0: worker_questions.refresh(worker_request)
+    )
 
     shown = planner.get_plan(wrong.number, review_number=wrong.review.number, for_user=team.alice)
 

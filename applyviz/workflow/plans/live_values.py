@@ -9,7 +9,7 @@ was loaded without a reader is shown as to a person who may read no Secret.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -18,18 +18,22 @@ from django.contrib.auth.models import User as Person
 from django.core.cache import cache
 from django.utils.translation import gettext as _
 
+from applyviz.engine.objects.accessors import as_list, as_text
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.model.plan import Certainty, Operation
 from applyviz.engine.planning.objects.live_values import withhold_live
 from applyviz.records.enums import Role
 from applyviz.records.models import ApplyRun, Cluster, ObjectChange, ObjectResult, Plan
-from applyviz.workflow.clusters import impersonation
+from applyviz.records.sealing import can_open
+from applyviz.records.worker_enums import WorkerRequestKind
+from applyviz.workflow.clusters import impersonation, registration
 from applyviz.workflow.clusters.permissions import RequiredAccess, is_allowed
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Visitor
 from applyviz.workflow.foundation.compared import COMPARED, compares, is_compared
 from applyviz.workflow.foundation.scopes import ScopeEntry
+from applyviz.workflow.foundation.worker_questions import WorkerQuestion, ask_worker
 from applyviz.workflow.plans import changes
 
 _CACHE_SECONDS = 30
@@ -84,9 +88,14 @@ def list_allowed(cluster: Cluster, names: Sequence[Name], *, by: Person) -> list
     return [name for name, answer in zip(names, answers, strict=True) if is_allowed(answer) is True]
 
 
-Ask = Callable[[Cluster, list[Name], Person], Iterable[Name]]
-ask_cluster: Ask | None = None
-"""How pages ask a worker, set by `worker_requests`; without it nothing is readable."""
+def _ask(cluster: Cluster, names: Sequence[Name], person: Person) -> set[Name]:
+    """Return which of these Secrets a person may read; raises when the cluster, or a worker, does not answer."""
+    if can_open():
+        visible = registration.get_cluster(cluster.slug, for_user=person)
+        return set(list_allowed(visible, names, by=person))
+    content = {"names": [list(name) for name in names]}
+    pairs = ask_worker(WorkerQuestion(WorkerRequestKind.SECRET_ACCESS, person, cluster, content))
+    return {(as_text(namespace), as_text(name)) for namespace, name in map(as_list, as_list(pairs))}
 
 
 def _try_find_identity(reader: Visitor, cluster: Cluster) -> impersonation.Identity | None:
@@ -107,9 +116,9 @@ def _find_readable(
     key = f"livevalues:{reader.pk}:{cluster.pk}:{identity}"
     known: dict[Name, bool] = cache.get(key) or {}
     missing = [name for name in names if name not in known]
-    if missing and can_ask and ask_cluster is not None:
+    if missing and can_ask:
         try:
-            allowed = set(ask_cluster(cluster, missing, reader))
+            allowed = _ask(cluster, missing, reader)
         except ApplyVizError:  # a missing answer means no, and is requested again
             return frozenset(name for name in names if known.get(name))
         known = {**known, **{name: name in allowed for name in missing}}

@@ -4,8 +4,7 @@ A process with the decryption keys (the personal installation) answers through t
 of a team stores the question as ids, waits a moment for the masked answer, and otherwise reports that it is pending.
 """
 
-from applyviz.workflow.worker_requests.answering import answer_worker_request, end_late, find_unfinished
-from applyviz.workflow.worker_requests.asking import (
+from applyviz.workflow.foundation.worker_questions import (
     RefusedError,
     UnansweredError,
     UnfinishedError,
@@ -13,6 +12,7 @@ from applyviz.workflow.worker_requests.asking import (
     find_worker_request,
     read_answer,
 )
+from applyviz.workflow.worker_requests.answering import answer_worker_request, end_late, find_unfinished
 from applyviz.workflow.worker_requests.chart_targets import read_api_versions
 from applyviz.workflow.worker_requests.questions import (
     add_cluster,

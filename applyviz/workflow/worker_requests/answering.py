@@ -16,8 +16,8 @@ from applyviz.engine.objects.values import JSONValue
 from applyviz.records.models import WorkerRequest
 from applyviz.records.worker_enums import WorkerRequestKind, WorkerRequestState
 from applyviz.workflow.foundation.logs import log_unexpected
+from applyviz.workflow.foundation.worker_questions import RefusedError
 from applyviz.workflow.worker_requests import handlers
-from applyviz.workflow.worker_requests.asking import RefusedError
 
 logger = logging.getLogger(__name__)
 _MAX_ATTEMPTS = 3

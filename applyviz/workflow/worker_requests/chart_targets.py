@@ -11,8 +11,8 @@ from applyviz.records.models import Cluster
 from applyviz.records.sealing import can_open
 from applyviz.records.worker_enums import WorkerRequestKind
 from applyviz.workflow.foundation.access import Person
+from applyviz.workflow.foundation.worker_questions import RefusedError, UnfinishedError, WorkerQuestion
 from applyviz.workflow.plans import charts
-from applyviz.workflow.worker_requests.asking import RefusedError, UnfinishedError, WorkerQuestion
 from applyviz.workflow.worker_requests.sealed_answers import ask_sealed
 
 _PATIENCE = timedelta(seconds=60)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from applyviz.engine.objects.accessors import as_list, as_mapping, as_number, as_text
+from applyviz.engine.objects.accessors import as_mapping, as_number, as_text
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject
@@ -16,15 +16,16 @@ from applyviz.records.worker_enums import WorkerRequestKind
 from applyviz.workflow.clusters.cluster_access import ClusterState
 from applyviz.workflow.clusters.lifecycle import ConnectionCheck
 from applyviz.workflow.foundation.access import Person
+from applyviz.workflow.foundation.worker_questions import WAIT_SECONDS, WorkerQuestion
 from applyviz.workflow.live import field_details
 from applyviz.workflow.live.adoption import Adoption
 from applyviz.workflow.live.applysets import ClusterSets
 from applyviz.workflow.live.field_details import FieldFacts
 from applyviz.workflow.live.inventory import Holdings, Inventory
 from applyviz.workflow.live.run_health import RunHealth
-from applyviz.workflow.plans import comparisons, live_values, revert
+from applyviz.workflow.plans import comparisons, revert
 from applyviz.workflow.plans.comparisons import Differing
-from applyviz.workflow.worker_requests.asking import WAIT_SECONDS, WorkerQuestion, ask, peek, send
+from applyviz.workflow.worker_requests.asking import ask, peek, send
 
 
 def read_inventory(cluster: Cluster, *, by: Person, after: int = 0) -> Inventory:
@@ -112,18 +113,6 @@ def adopt(
     content = {"objects": list(objects), "title": title, "reason": reason, "options": options_to_json(options)}
     question = WorkerQuestion(WorkerRequestKind.ADOPT, by, cluster, content)
     return as_number(as_mapping(send(question, seconds=seconds))["review"])
-
-
-def _ask_secret_access(cluster: Cluster, names: list[live_values.Name], person: Person) -> list[live_values.Name]:
-    """Return which of these Secrets a person may read; raises when no worker answers in a moment."""
-    question = WorkerQuestion(
-        WorkerRequestKind.SECRET_ACCESS, person, cluster, {"names": [list(name) for name in names]}
-    )
-    pairs = (as_list(pair) for pair in as_list(ask(question)))
-    return [(as_text(namespace), as_text(name)) for namespace, name in pairs]
-
-
-live_values.ask_cluster = _ask_secret_access
 
 
 def undo_run(run: ApplyRun, *, by: Person, only_lost: bool = False) -> int:

@@ -13,8 +13,7 @@ from applyviz.records.sealing import can_open
 from applyviz.records.worker_enums import WorkerRequestKind
 from applyviz.sources.git.model import FetchedFiles, GitSource
 from applyviz.workflow.foundation.access import Person
-from applyviz.workflow.plans import git_sources, repository_credentials
-from applyviz.workflow.worker_requests.asking import (
+from applyviz.workflow.foundation.worker_questions import (
     RefusedError,
     UnfinishedError,
     WorkerQuestion,
@@ -22,6 +21,7 @@ from applyviz.workflow.worker_requests.asking import (
     store_question,
     wait,
 )
+from applyviz.workflow.plans import git_sources, repository_credentials
 from applyviz.workflow.worker_requests.sealed_answers import ask_sealed
 
 _PATIENCE = timedelta(seconds=60)

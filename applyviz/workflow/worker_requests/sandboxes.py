@@ -21,7 +21,7 @@ from applyviz.sandbox.api.http import Response, WatchPart, WatchPosition, refuse
 from applyviz.workflow.clusters import sandboxes
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.errors import NotPossibleError
-from applyviz.workflow.worker_requests.asking import RefusedError, UnfinishedError, WorkerQuestion
+from applyviz.workflow.foundation.worker_questions import RefusedError, UnfinishedError, WorkerQuestion
 from applyviz.workflow.worker_requests.sealed_answers import ask_sealed
 from applyviz.workflow.worker_requests.wire import read_part, read_response
 

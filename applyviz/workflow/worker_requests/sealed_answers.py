@@ -11,7 +11,7 @@ from applyviz import sealing_keys
 from applyviz.engine.objects.values import JSONObject
 from applyviz.records.models import WorkerRequest
 from applyviz.records.worker_enums import WorkerRequestState
-from applyviz.workflow.worker_requests.asking import WorkerQuestion, read_answer, store_question, wait
+from applyviz.workflow.foundation.worker_questions import WorkerQuestion, read_answer, store_question, wait
 
 
 @lru_cache(maxsize=1)
@@ -21,7 +21,7 @@ def _reply_key() -> str:
 
 
 def ask_sealed(question: WorkerQuestion, *, patience: timedelta) -> JSONObject:
-    """Return the answer of a worker, which is deleted then; raises as `asking.read_answer` does."""
+    """Return the answer of a worker, which is deleted then; raises as `worker_questions.read_answer` does."""
     sealed = replace(question, reply_to=sealing_keys.sealing_key_of(_reply_key()))
     worker_request = wait(store_question(sealed, patience=patience), patience.total_seconds())
     if worker_request.state != WorkerRequestState.DONE or worker_request.sealed_result is None:

@@ -14,7 +14,7 @@ from applyviz.records.models import Cluster, WorkerRequest
 from applyviz.web.clusters import sandbox_watch
 from applyviz.web.clusters.sandbox_watch import WatchClock, WatchQuestion, WatchSlots
 from applyviz.workflow.clusters import registration
-from applyviz.workflow.worker_requests import asking
+from applyviz.workflow.foundation import worker_questions
 from applyviz.workflow.worker_requests import sealed_answers as carrying
 from tests.keyless import go_without_keys
 
@@ -185,7 +185,7 @@ def test_watch_goes_on_through_a_worker_where_web_opens_nothing(cluster, token, 
 
 def test_watch_outlives_a_worker_that_is_away_for_a_moment(cluster, token, settings, monkeypatch):
     web = go_without_keys(settings, monkeypatch)
-    monkeypatch.setattr(carrying, "wait", lambda worker_request, seconds: asking.wait(worker_request, 0.2))
+    monkeypatch.setattr(carrying, "wait", lambda worker_request, seconds: worker_questions.wait(worker_request, 0.2))
 
     def write_and_leave():
         with web.as_worker():

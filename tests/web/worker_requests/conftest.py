@@ -11,8 +11,8 @@ from django.utils import timezone
 from applyviz.records.models import ApplyRun, Webhook
 from applyviz.records.models import Team as TeamRow
 from applyviz.records.sealing import Unsealed
+from applyviz.workflow.foundation import worker_questions
 from applyviz.workflow.plans import planner, reviews
-from applyviz.workflow.worker_requests import asking
 from tests.builders import make_policy
 from tests.keyless import go_without_keys
 from tests.shared_rows import share_rows
@@ -86,5 +86,7 @@ def web(run, settings, monkeypatch):
 def slow(web, monkeypatch):
     """A worker that takes longer than a page waits."""
     web.works = False
-    monkeypatch.setattr(asking, "wait", lambda worker_request, seconds=0: asking.refresh(worker_request))
+    monkeypatch.setattr(
+        worker_questions, "wait", lambda worker_request, seconds=0: worker_questions.refresh(worker_request)
+    )
     return web

@@ -12,7 +12,8 @@ from applyviz import clock
 from applyviz.records.models import Review, WorkerRequest
 from applyviz.records.worker_enums import WorkerRequestKind, WorkerRequestState
 from applyviz.workflow import worker_requests
-from applyviz.workflow.worker_requests import asking, handlers
+from applyviz.workflow.foundation import worker_questions
+from applyviz.workflow.worker_requests import handlers
 from tests import moments
 
 pytestmark = pytest.mark.django_db
@@ -78,7 +79,7 @@ def test_unanswered_page_says_so_and_can_ask_again(slow, root, move_clock):
     address = reverse("clusters:show-objects", args=["box"])
     root.get(address)
     first = WorkerRequest.objects.get()
-    move_clock(clock.now() + asking.PATIENCE)
+    move_clock(clock.now() + worker_questions.PATIENCE)
 
     late = root.get(address)
     slow.work()
@@ -98,14 +99,14 @@ def test_worker_that_comes_too_late_does_nothing(slow, root, run, monkeypatch, m
 
     def slowly(*given):
         done = act(*given)
-        move_clock(clock.now() + asking.PATIENCE)
+        move_clock(clock.now() + worker_questions.PATIENCE)
         return done
 
     monkeypatch.setattr(handlers, "prepare", slowly)
     slow.work()
 
     assert not Review.objects.filter(title__startswith="Undo").exists()
-    sweep_at = timezone.now() + 2 * asking.PATIENCE
+    sweep_at = timezone.now() + 2 * worker_questions.PATIENCE
     worker_requests.end_late(now=sweep_at)
     assert WorkerRequest.objects.get().state == WorkerRequestState.EXPIRED
 
