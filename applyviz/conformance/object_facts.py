@@ -314,5 +314,9 @@ def _has(entry: JSONValue, part: JSONValue) -> bool:
 
 def gains_owner(before: JSONObject | None, after: JSONObject | None) -> bool:
     """Return whether a live object has an owner after the write that it did not have before."""
-    owners = [{one.get("uid") for one in get_at(obj, ("metadata", "ownerReferences")) or ()} for obj in (before, after)]
+    named = ("apiVersion", "kind", "name", "uid")
+    owners = [
+        {tuple(one.get(name) for name in named) for one in get_at(obj, ("metadata", "ownerReferences")) or ()}
+        for obj in (before, after)
+    ]
     return before is not None and not owners[1] <= owners[0]

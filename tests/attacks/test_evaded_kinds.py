@@ -9,7 +9,7 @@ from applyviz.engine.manifests.documents import PatchType
 from applyviz.engine.manifests.patch_documents import write_patch
 from applyviz.engine.objects.kinds import list_kind_names
 from applyviz.engine.objects.refs import ObjectRef
-from applyviz.engine.requests.options import ApplyMode, Prune, PruneMode, SetAction
+from applyviz.engine.requests.options import ApplyMode, Propagation, Prune, PruneMode, SetAction
 from applyviz.records.enums import PlanState, Role
 from applyviz.records.models import Plan, ReviewScope
 from applyviz.workflow import policies
@@ -173,6 +173,100 @@ def test_kept_object_gets_no_owner_with_which_it_would_be_deleted(team: Team, is
 
     assert ["gains-owner", "high"] in plan.changes.get().risk_levels
     assert list_kept(plan) == ["policy strict does not allow deleting ConfigMap/settings"]
+
+
+OWNED = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "owned", "namespace": "default"}}
+
+
+def name_owner(name: str, uid: str) -> dict[str, object]:
+    return {"ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid}]}
+
+
+def test_kept_object_gets_no_other_name_for_its_owner(team: Team):
+    """The garbage collector looks an owner up by its name: under another one it does not exist."""
+    team.apply(config_map(a="1"))
+    uid = team.live()["metadata"]["uid"]
+    owned = [{**OWNED, "metadata": {**OWNED["metadata"], **name_owner(name, uid)}} for name in ("settings", "gone")]
+    team.apply(yaml.safe_dump(owned[0]))
+    make_policy(kept_kinds=("core/ConfigMap",))
+
+    assert list_kept(team.plan(yaml.safe_dump(owned[1]))) == ["policy strict does not allow deleting ConfigMap/owned"]
+
+
+@pytest.mark.parametrize(("propagation", "is_kept"), [("Background", True), ("Foreground", True), ("Orphan", False)])
+def test_kept_object_is_not_deleted_with_its_owner(team: Team, propagation: str, is_kept: bool):
+    team.apply(config_map(a="1"))
+    owner = name_owner("settings", team.live()["metadata"]["uid"])
+    pod = {"image": "a", "name": "a"}
+    team.apply(
+        yaml.safe_dump(
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", **owner}, "spec": {"containers": [pod]}}
+        )
+    )
+    make_policy(kept_kinds=("core/Pod",), critical_kinds=("core/Pod",))
+
+    plan = team.plan(config_map(a="1"), **DELETE, propagation=Propagation(propagation))
+
+    assert bool(list_kept(plan)) is is_kept
+    assert (["critical-kind", "high"] in plan.changes.get().risk_levels) is is_kept
+
+
+def write_stateful_set(**spec: object) -> dict[str, object]:
+    labels = {"app": "db"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "db", "image": "db"}]}}
+    claim = {
+        "metadata": {"name": "data"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+    common = {"serviceName": "db", "selector": {"matchLabels": labels}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": "StatefulSet", "spec": {**common, "volumeClaimTemplates": [claim], **spec}}
+
+
+JOB_SPEC = {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "a"}]}}}
+RETAIN, ON_SCALE = ({"whenDeleted": "Retain", "whenScaled": one} for one in ("Retain", "Delete"))
+VOLUME = {
+    "apiVersion": "v1",
+    "kind": "PersistentVolume",
+    "spec": {
+        "accessModes": ["ReadWriteOnce"],
+        "capacity": {"storage": "1Gi"},
+        "hostPath": {"path": "/data"},
+        "persistentVolumeReclaimPolicy": "Retain",
+    },
+}
+JOB = {"apiVersion": "batch/v1", "kind": "Job", "spec": JOB_SPEC}
+CRON_JOB = {
+    "apiVersion": "batch/v1",
+    "kind": "CronJob",
+    "spec": {"schedule": "@daily", "jobTemplate": {"spec": JOB_SPEC}},
+}
+SET = write_stateful_set(replicas=3, persistentVolumeClaimRetentionPolicy=RETAIN)
+SCALED = write_stateful_set(replicas=3, persistentVolumeClaimRetentionPolicy=ON_SCALE)
+ENDING = {
+    "job": (JOB, {"ttlSecondsAfterFinished": 0}, "batch/Job"),
+    "finished-jobs": (CRON_JOB, {"successfulJobsHistoryLimit": 0}, "batch/Job"),
+    "failed-jobs": (CRON_JOB, {"failedJobsHistoryLimit": 0}, "batch/Job"),
+    "claims": (SET, {"persistentVolumeClaimRetentionPolicy": ON_SCALE}, "core/PersistentVolumeClaim"),
+    "scaled": (SCALED, {"replicas": 1}, "core/PersistentVolumeClaim"),
+    "volume": (VOLUME, {"persistentVolumeReclaimPolicy": "Delete"}, "core/PersistentVolume"),
+}
+
+
+@pytest.mark.core(2)
+@pytest.mark.parametrize(("obj", "changed", "kept"), ENDING.values(), ids=ENDING)
+def test_no_field_lets_kubernetes_delete_kept_objects(
+    team: Team, obj: dict[str, object], changed: dict[str, object], kept: str
+):
+    named = {**obj, "metadata": {"name": "x"}}
+    team.apply(yaml.safe_dump(named))
+    make_policy(kept_kinds=(kept,))
+
+    plan = team.plan(yaml.safe_dump({**named, "spec": {**obj["spec"], **changed}}))
+    same = team.plan(yaml.safe_dump({**named, "metadata": {"name": "x", "labels": {"a": "b"}}}))
+
+    assert ["ends-objects", "high"] in plan.changes.get().risk_levels
+    assert list_kept(plan) == [f"policy strict does not allow deleting {obj['kind']}/x"]
+    assert list_kept(same) == []
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,7 @@ CLAIMS: Mapping[str, Claim] = {
     "no-last-applied": lambda told, risk: LAST_APPLIED not in get_at(told.before, ("metadata", "annotations"), {}),
     "belongs-to-other": lambda told, risk: told.fact(risk.path).is_there or told.fact(risk.path).was,
     "gains-owner": lambda told, risk: told.fact(risk.path).is_there and not told.fact(risk.path).was,
+    "ends-objects": lambda told, risk: told.fact(risk.path).is_there or told.fact(risk.path).was,
     "helm-hook": lambda told, risk: told.fact(risk.path).is_there,
     "duplicate-merge-key": lambda told, risk: _count_twins(told, risk) > 1,
     "shared-merge-key": lambda told, risk: told.fact(risk.path).was and not told.fact(risk.path).is_there,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from applyviz.engine.objects.kinds import Kind
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskLevel, RiskSubject, Templates
@@ -80,6 +81,15 @@ REPLACED = RiskKind(
     "replace", "Replaced (delete and re-create)", _describe_replaced, level=RiskLevel.HIGH, policy_order=20
 )
 DEPENDENTS = RiskKind("dependents", "Other objects belong to it", _describe_dependents)
+
+
+def list_going_kinds(risk: Risk) -> tuple[Kind, ...]:
+    """Return the kinds of the objects that go with a deleted one because they belong to it, as its risk names them."""
+    named = risk.facts.get("kinds", "").split() if risk.kind is DEPENDENTS else ()
+    parts = (one.partition("/") for one in named)
+    return tuple(("" if group == "core" else group, kind) for group, _slash, kind in parts)
+
+
 DATA_LOST = RiskKind(
     "data-lost", "Data is lost", "Deleting {kind} {name} also deletes {what}.", level=RiskLevel.HIGH, policy_order=30
 )

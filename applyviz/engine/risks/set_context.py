@@ -28,6 +28,9 @@ _MARKS = (
 )
 
 
+_OWNER = ("apiVersion", "kind", "name", "uid")
+
+
 def _describe_owner(f: Facts) -> Templates:
     outcome = "create it again" if f.get("deleted") else "revert the change"
     return ("{tool} {name} manages this object and may " + outcome + ".",)
@@ -80,18 +83,21 @@ def _belongs(path: FieldPath, mark: str, tool: str, name: str) -> Risk:
     return BELONGS_TO_OTHER.at((*path, field(mark)), {"tool": tool, "name": name})
 
 
-def _list_owners(obj: JSONObject | None) -> dict[str, str]:
-    """Return the kind and name of each owner of an object, by its uid."""
+def _list_owners(obj: JSONObject | None) -> dict[tuple[str, ...], str]:
+    """Return the kind and name of each owner of an object, by all that the garbage collector looks it up with."""
     found = metadata_of(obj).get("ownerReferences")
     owners = (one for one in found if isinstance(one, Mapping)) if isinstance(found, list) else ()
-    return {str(one.get("uid")): f"{one.get('kind')} {one.get('name')}" for one in owners}
+    return {tuple(str(one.get(name)) for name in _OWNER): f"{one.get('kind')} {one.get('name')}" for one in owners}
 
 
 @rule(265)
 def find_new_owners(subject: RiskSubject) -> Iterator[Risk]:
-    """Yield the risk of a live object that gets an owner: the garbage collector deletes it with its owners."""
+    """Yield the risk of a live object that gets an owner: the garbage collector deletes it with its owners.
+
+    - An owner that is named differently under the same uid is another one: the collector does not find it by its name.
+    """
     before, after = _list_owners(subject.live), _list_owners(subject.result)
-    new = [name for uid, name in after.items() if uid not in before]
+    new = [name for owner, name in after.items() if owner not in before]
     if new and subject.live is not None:
         path = ("metadata", "ownerReferences")
         yield GAINS_OWNER.at(fields(*path), {"owners": ", ".join(new)}, position_of(subject, path))

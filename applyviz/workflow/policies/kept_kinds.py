@@ -2,18 +2,24 @@
 
 Rule: a policy keeps the kinds that it names (`*`: every kind), in each group that serves them, within its clusters and
 namespaces. Deleting, pruning and replacing all delete an object, and an owner that it gets lets the garbage collector
-delete it. Deleting a Namespace deletes what is in it, so any kind kept there keeps it too; deleting a definition
-deletes its objects, so a kept kind of its group keeps it.
+delete it; so do the deletion of its owner in its namespace, and a field by which Kubernetes deletes it later. Deleting
+a Namespace deletes what is in it, so any kind kept there keeps it too; deleting a definition deletes its objects, so a
+kept kind of its group keeps it. What belongs to an object is known as it was when the plan was made; a kind that could
+not be listed counts as if there were such objects.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from django.db.models import Q
 
-from applyviz.engine.risks.model import RiskLevel
+from applyviz.engine.objects.kinds import Kind, find_stored
+from applyviz.engine.planning.digest.serialize import from_json
+from applyviz.engine.risks.deletions import DEPENDENTS, list_going_kinds
+from applyviz.engine.risks.lifetimes import ENDED_KINDS, ENDS_OBJECTS
+from applyviz.engine.risks.model import Risk, RiskLevel
 from applyviz.engine.risks.set_context import GAINS_OWNER
 from applyviz.records.models import ObjectChange, Plan, PolicyVersion
 from applyviz.workflow.foundation.blockers import ObjectsKept
@@ -38,14 +44,33 @@ def select_keeping(in_force: Iterable[PolicyVersion]) -> tuple[InForce, ...]:
     return tuple((version, rules) for version, rules in read if rules.kept_kinds)
 
 
-def _ends(row: ObjectChange) -> bool:
-    """Return whether an operation deletes an object, or gives it an owner with which the garbage collector does."""
-    return row.operation in DELETING or any(kind == GAINS_OWNER.slug for kind, _level in row.risk_levels)
+def _list_ended(row: ObjectChange, belonging: Iterable[Kind]) -> Iterator[tuple[Kind, str]]:
+    """Yield the kind and name of what a change deletes, or lets Kubernetes delete; of other objects only the kind."""
+    found = {kind for kind, _level in row.risk_levels}
+    if row.operation in DELETING or GAINS_OWNER.slug in found:
+        yield (row.group, row.kind), row.name
+    if ENDS_OBJECTS.slug in found:
+        own = (row.group, row.kind)
+        yield ENDED_KINDS.get(find_stored(*own), own), row.name
+    for kind in belonging:
+        yield kind, ""
 
 
-def _keeps(version: PolicyVersion, rules: Rules, row: ObjectChange, cluster: str) -> bool:
-    key = row.group, row.kind, row.namespace, row.name
-    return deletes_kind(key, frozenset(rules.kept_kinds), version, cluster)
+def _read_belonging(rows: Iterable[ObjectChange]) -> dict[int, set[Kind]]:
+    """Return the kinds of the objects that go with those of some rows because they belong to them, by row."""
+    owning = [row.pk for row in rows if any(kind == DEPENDENTS.slug for kind, _level in row.risk_levels)]
+    shown = ObjectChange.objects.filter(pk__in=owning).only("pk", "document") if owning else ()
+    risks = {row.pk: [from_json(Risk, one) for one in row.document.get("risks", [])] for row in shown}
+    return {pk: {kind for risk in found for kind in list_going_kinds(risk)} for pk, found in risks.items()}
+
+
+def _find_keeping(row: ObjectChange, belonging: Iterable[Kind], keeping: Iterable[InForce], cluster: str) -> str:
+    """Return the policy that keeps something that a change ends; "" for none."""
+    ended = [(*kind, row.namespace, name) for kind, name in _list_ended(row, belonging)]
+    for version, rules in keeping:
+        if any(deletes_kind(key, frozenset(rules.kept_kinds), version, cluster) for key in ended):
+            return version.policy.slug
+    return ""
 
 
 def find_kept(
@@ -61,13 +86,14 @@ def find_kept(
         return dict.fromkeys(found, ())
     cluster_of = {plan.pk: plan.target.cluster.slug for plan in plans}
     ending = Q(operation__in=sorted(DELETING)) | Q(highest_risk=RiskLevel.HIGH)
-    rows = ObjectChange.objects.filter(ending, plan__in=found).exclude(position__in=hidden)
+    chosen = ObjectChange.objects.filter(ending, plan__in=found).exclude(position__in=hidden)
     names = ("plan_id", "position", "group", "kind", "namespace", "name", "operation", "risk_levels")
-    for row in filter(_ends, rows.only(*names).order_by("position")):
-        for version, rules in keeping:
-            if _keeps(version, rules, row, cluster_of[row.plan_id]):
-                found[row.plan_id].append(KeptObject(row.position, f"{row.kind}/{row.name}", version.policy.slug))
-                break
+    rows = list(chosen.only(*names).order_by("position"))
+    belonging = _read_belonging(rows)
+    for row in rows:
+        policy = _find_keeping(row, belonging.get(row.pk, ()), keeping, cluster_of[row.plan_id])
+        if policy:
+            found[row.plan_id].append(KeptObject(row.position, f"{row.kind}/{row.name}", policy))
     return {pk: tuple(objects) for pk, objects in found.items()}
 
 

@@ -110,6 +110,12 @@ def _count(lists: Iterable[DependentList]) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in counted) or "nothing"
 
 
+def _list_kinds(found: Iterable[Dependent], lists: Iterable[DependentList]) -> str:
+    """Return the kinds of the objects that go, and of those that could not be read: `apps/ReplicaSet core/Pod`."""
+    kinds = {one.ref.gvk for one in found} | {one.resource.gvk for one in lists if not one.is_whole}
+    return " ".join(sorted({f"{gvk.group or 'core'}/{gvk.kind}" for gvk in kinds}))
+
+
 def _name_unread(lists: Iterable[DependentList]) -> str:
     return ", ".join(one.resource.plural for one in lists if not one.is_whole)
 
@@ -146,7 +152,8 @@ def _find_risks(change: PlannedObject, gone: set[str], lists: Sequence[Dependent
     unread = _name_unread(here)
     if found or unread:
         facts = {"count": str(len(found)), "objects": _name(found), "propagation": propagation, "unread": unread}
-        yield DEPENDENTS.at(facts={**named, **facts})
+        kinds = "" if propagation == Propagation.ORPHAN else _list_kinds(found, here)
+        yield DEPENDENTS.at(facts={**named, **facts, "kinds": kinds})
 
 
 def add_dependents(changes: Sequence[PlannedObject], lists: Sequence[DependentList]) -> tuple[PlannedObject, ...]:
