@@ -200,6 +200,26 @@ def test_every_host_is_verified_in_its_own_way(stage, forge):
     assert BranchPush.objects.get().login == "localhost/carol"
 
 
+@pytest.mark.parametrize("name", ["Idempotency-Key", "X-Gitlab-Event-UUID"])
+def test_push_that_is_made_again_at_gitlab_counts_again(stage, name):
+    push_webhooks.remove_webhook(stage.webhook.webhook, by=stage.admin)
+    stage.webhook = push_webhooks.add_webhook(stage.server.url(PATH), ForgeKind.GITLAB, by=stage.admin)
+    first, second = stage.commit("alice", a="1"), stage.commit("alice", a="2")
+
+    def push(before, after, key):
+        values = {"ref": "refs/heads/main", "before": before, "after": after}
+        body = json.dumps({**values, "project": {"path_with_namespace": "Team/Shop"}, "user_username": "carol"})
+        token = {"X-Gitlab-Event": "Push Hook", "X-Gitlab-Token": stage.webhook.secret}
+        stage.deliver(body.encode(), {**token, name: key})
+        return last().state
+
+    assert push(first, second, "one") == PushResult.ACCEPTED
+    assert push(first, second, "one") == PushResult.REPEATED
+    assert push(second, first, "two") == PushResult.ACCEPTED
+    assert push(first, second, "three") == PushResult.ACCEPTED
+    assert push(second, first, "three") == PushResult.ACCEPTED
+
+
 def test_form_of_github_is_read(begun):
     from urllib.parse import urlencode  # noqa: PLC0415 - one test
 

@@ -4,8 +4,9 @@ The answer to a delivery is the same whether or not its webhook exists and its s
 rate decide. Web processes of a team cannot open the secret; the whole delivery is sealed until a worker read it.
 
 Replay: a delivery counts once. Its id and its body were seen before if a genuine delivery had them; the signature
-covers the body alone, so a new id does not make an old body new. A repeated one does nothing, and even a new delivery
-only makes workers fetch the branch as it is: no delivery can bring back an earlier commit.
+covers the body alone, so a new id does not make an old body new. GitLab signs nothing, and its bodies name no time, so
+a push that is made again has the body of the first one: there both must be the same. A repeated delivery does nothing,
+and even a new one only makes workers fetch the branch as it is: no delivery can bring back an earlier commit.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ def _read(delivery: PushDelivery, webhook: PushWebhook, secret: str) -> None:
     if not is_genuine(forge, headers, body, secret):
         _finish(delivery, PushResult.REFUSED, _("the signature or the token is not that of this webhook"))
         return
-    if _was_seen(delivery):
+    if _was_seen(delivery, forge):
         _finish(delivery, PushResult.REPEATED, _("an earlier delivery has the same id or the same body"))
         return
     try:
@@ -115,11 +116,16 @@ def _read(delivery: PushDelivery, webhook: PushWebhook, secret: str) -> None:
         _finish(delivery, PushResult.IGNORED if error.is_expected else PushResult.REFUSED, str(error))
 
 
-def _was_seen(delivery: PushDelivery) -> bool:
-    """Return whether a genuine delivery had this id or this body; what was refused may have been anybody's."""
+def _was_seen(delivery: PushDelivery, forge: ForgeKind) -> bool:
+    """Return whether a genuine delivery had this id or this body; what was refused may have been anybody's.
+
+    - GitLab repeats a delivery with both, and its id alone is also that of what followed from a push.
+    """
     genuine = PushDelivery.objects.filter(webhook=delivery.webhook_id, state__in=_GENUINE)
     same = Q(body_mark=delivery.body_mark)
-    if delivery.identifier:
+    if forge is ForgeKind.GITLAB:
+        same &= Q(identifier=delivery.identifier)
+    elif delivery.identifier:
         same |= Q(identifier=delivery.identifier)
     return genuine.filter(same).exists()
 

@@ -2,7 +2,8 @@
 
 Rules: GitHub and Gitea sign the body with HMAC-SHA256 under the secret (https://docs.github.com/webhooks, header
 X-Hub-Signature-256; https://docs.gitea.com/usage/webhooks, header X-Gitea-Signature). GitLab sends the secret itself
-in X-Gitlab-Token (https://docs.gitlab.com/user/project/integrations/webhooks). All comparisons take constant time.
+in X-Gitlab-Token, and an Idempotency-Key that its retries repeat
+(https://docs.gitlab.com/user/project/integrations/webhooks). All comparisons take constant time.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from applyviz.records.git_enums import ForgeKind
 
 HEADERS = (
     "X-Hub-Signature-256", "X-GitHub-Event", "X-GitHub-Delivery", "X-Gitlab-Token", "X-Gitlab-Event",
-    "X-Gitlab-Event-UUID", "X-Gitea-Signature", "X-Gitea-Event", "X-Gitea-Delivery", "Content-Type",
+    "X-Gitlab-Event-UUID", "Idempotency-Key", "X-Gitea-Signature", "X-Gitea-Event", "X-Gitea-Delivery", "Content-Type",
 )  # fmt: skip
 """The headers that are kept of a delivery."""
 _IDENTIFIERS = {
-    ForgeKind.GITHUB: "X-GitHub-Delivery",
-    ForgeKind.GITLAB: "X-Gitlab-Event-UUID",
-    ForgeKind.GITEA: "X-Gitea-Delivery",
+    ForgeKind.GITHUB: ("X-GitHub-Delivery",),
+    ForgeKind.GITLAB: ("Idempotency-Key", "X-Gitlab-Event-UUID"),
+    ForgeKind.GITEA: ("X-Gitea-Delivery",),
 }
 _EVENTS = {
     ForgeKind.GITHUB: "X-GitHub-Event",
@@ -65,7 +66,7 @@ class PushEvent:
 
 def find_identifier(forge: ForgeKind, headers: Mapping[str, str]) -> str:
     """Return the id that the host gives a delivery; "" without one."""
-    return headers.get(_IDENTIFIERS[forge], "")[:100]
+    return next((headers[name][:100] for name in _IDENTIFIERS[forge] if headers.get(name)), "")
 
 
 def is_genuine(forge: ForgeKind, headers: Mapping[str, str], body: bytes, secret: str) -> bool:
