@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -16,11 +16,15 @@ from applyviz.engine.channels.sentences import render_choice
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyOptions
+from applyviz.records.enums import PlanState
 from applyviz.records.models import ApplyRun, Plan
+from applyviz.workflow.plans import planner
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.product import Product
 from tests.controlplane.stories import Files
+from tests.controlplane.whole_cluster import find_untrue, list_all
+from tests.web.api.test_api import Program
 
 CHANNEL = "bootstrap-channel.yaml"
 KOPS = ApplyOptions(field_manager="kops")
@@ -79,16 +83,39 @@ def _render(title: str, plan: Plan, run: ApplyRun | None) -> str:
     return "\n".join([*lines, ""])
 
 
-def _read_records(plane: ControlPlane) -> dict[str, dict[str, object]]:
+def _read_records(plane: ControlPlane) -> dict[str, str]:
     found = json.loads(plane.kubectl("get", "namespace", "kube-system", "-o", "json").stdout)["metadata"]
     annotations = found.get("annotations", {})
     prefix = "addons.k8s.io/"
-    return {n.removeprefix(prefix): json.loads(v) for n, v in annotations.items() if n.startswith(prefix)}
+    return {n.removeprefix(prefix): v for n, v in annotations.items() if n.startswith(prefix)}
+
+
+def _write_record(entry: Mapping[str, object]) -> str:
+    """The annotation that kOps writes for an entry: `ChannelVersion` of `channels/pkg/channels`, as Go writes JSON."""
+    version = {"version": entry["version"]} if "version" in entry else {}
+    facts = {**version, "channel": CHANNEL, "id": entry.get("id"), "manifestHash": entry["manifestHash"]}
+    given = {name: value for name, value in facts.items() if value is not None}
+    return json.dumps({**given, "systemGeneration": 1}, separators=(",", ":"))
 
 
 def _install(product: Product, files: Files) -> tuple[Plan, ApplyRun]:
-    run = product.apply(files, KOPS)
-    return run.plan, run
+    """Post a channel to the API, run its plan, and compare the whole cluster with what the plan says."""
+    program = Program(product.alice)
+    sent = [{"name": name, "content": text} for name, text in files.items()]
+    answer = program.post("reviews/", {"title": "Addons", "cluster": "real", "files": sent})
+    assert answer.status_code == 201, answer.content
+    made = Plan.objects.latest("pk")
+    planner.make_plan(made.pk)
+    made.refresh_from_db()
+    assert (made.state, made.error, made.problems) == (PlanState.COMPLETE, "", [])
+    document = program.get(f"reviews/{made.review.number}/").json()
+    before = list_all(product.plane)
+    run = product.run(made)
+    assert list(find_untrue(made, before, list_all(product.plane))) == []
+    records = _read_records(product.plane)
+    for one in document["addons"]:
+        assert one["decision"] == "skip" or json.loads(records[one["name"]]).get("id", "") == one["offered"]["id"]
+    return made, run
 
 
 def test_upgrade_of_a_channel_is_chosen_applied_pruned_and_recorded(product, public_manifests, capsys):
@@ -121,22 +148,12 @@ def test_upgrade_of_a_channel_is_chosen_applied_pruned_and_recorded(product, pub
     assert sorted((c.addon.name, c.action, c.reason) for c in list_choices(second)) == sorted(
         [(entry["name"], "update", "other-manifest") for entry in after] + left
     )
-    assert {name: (one["version"], one["manifestHash"]) for name, one in records.items()} == {
-        entry["name"]: (entry["version"], entry["manifestHash"]) for entry in before
-    }
+    assert records == {entry["name"]: _write_record(entry) for entry in before}
     assert {(c.action.value, c.reason.value) for c in list_choices(third) if c.addon.name in offered} == {
         ("skip", "same")
     }
     assert third.changes.count() == 0
-    assert _read_records(product.plane) == {
-        entry["name"]: {
-            "channel": CHANNEL,
-            **({"id": entry["id"]} if "id" in entry else {}),
-            "manifestHash": entry["manifestHash"],
-            "systemGeneration": 1,
-        }
-        for entry in after
-    }
+    assert _read_records(product.plane) == {entry["name"]: _write_record(entry) for entry in after}
     pruned = set(second.changes.filter(operation=Operation.PRUNE).values_list("kind", "name"))
     assert ("ConfigMap", "dropped") in pruned
     for kind, name in pruned:
