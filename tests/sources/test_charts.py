@@ -152,8 +152,11 @@ def test_values_file_that_is_missing_is_named() -> None:
     ("errors", "said"),
     [
         ("Error: a\n  b\n\nUse --debug flag\n", "a b"),
-        ("level=INFO\nError: first Error: second", "second"),
+        ("level=INFO\nError: shop/templates/a.yaml:1:3: Error: b", "shop/templates/a.yaml:1:3: Error: b"),
+        ("Error: " + "a" * 400 + "b" * 400, "a" * 300 + " … " + "b" * 300),
         ("nothing", ""),
+        ("no Error: here", ""),
+        ("Error: at (a.yaml:1:3): \n\nset one of\n\n- a\n\nUse --debug flag", "at (a.yaml:1:3): set one of - a"),
     ],
 )
 def test_error_of_helm_is_found(errors: str, said: str) -> None:

@@ -23,6 +23,7 @@ _OWN_NOTES = "templates/applyviz-notes.yaml"
 _NOTES_TEMPLATE = b'notes: {{ include (print $.Template.BasePath "/NOTES.txt") . | toJson }}\n'
 _MOST_NOTES, _MOST_ERROR = 100_000, 600
 _SOURCE = re.compile(rb"(?m)^---\n# Source: ([^\n]+)\n")
+_ERROR = re.compile(r"(?ms)^Error: (.*?)(?:\nUse --debug flag|\Z)")
 _LOOKUP = re.compile(rb"\blookup [\"(.$]")
 _RELEASE = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
 _VERSION = re.compile(r"v?\d+\.\d+(\.\d+)?")
@@ -79,10 +80,16 @@ def _as_folder(package: ChartPackage) -> dict[str, bytes]:
 
 
 def find_error(errors: str) -> str:
-    """Return what helm says after `Error:`, up to an empty line, as one line; "" if it says nothing."""
-    _, mark, rest = errors.rpartition("Error: ")
-    text = rest.strip().partition("\n\n")[0] if mark else ""
-    return " ".join(text.split())[:_MOST_ERROR]
+    """Return what helm says after `Error:`, without its advice about debugging, as one line; "" if it says nothing.
+
+    - Of a long one the beginning names the template and its line, and the end says why: the middle is left out.
+    """
+    found = _ERROR.search(errors)
+    text = " ".join(found[1].split()) if found else ""
+    if len(text) <= _MOST_ERROR:
+        return text
+    half = _MOST_ERROR // 2
+    return f"{text[:half]} … {text[-half:]}"
 
 
 def _run_helm(job: RenderJob, source: ChartSource, run: Runner) -> bytes:
