@@ -233,7 +233,7 @@ def _at_version(obj: JSONObject, route: Route) -> JSONObject:
     if version == route.version:
         return obj
     if route.plural == "horizontalpodautoscalers":
-        return convert_autoscaler(dict(obj), route.version, has_defaults=True)
+        return convert_autoscaler(dict(obj), route.version)
     return {**obj, "apiVersion": "/".join(p for p in (route.group, route.version) if p)}
 
 

@@ -16,17 +16,17 @@ _BEHAVIOR = "autoscaling.alpha.kubernetes.io/behavior"
 _CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions"
 
 
-def convert_autoscaler(obj: JSONObject, version: str, *, has_defaults: bool = False) -> MutableObject:
+def convert_autoscaler(obj: JSONObject, version: str) -> MutableObject:
     """Convert an autoscaler to another version.
 
-    - `has_defaults`: add the default metric to a v2 object without metrics, as the server does when it reads from
-      storage.
+    - A v1 object without any metric has the default metric in v2: the conversion itself adds it, so it also decides
+      what an apply at another version removes.
     """
     copy: MutableObject = clone(dict(obj))
     if obj["apiVersion"] == f"autoscaling/{version}":
         return copy
     copy["metadata"], copy["spec"] = copy.get("metadata") or {}, copy.get("spec") or {}
-    return _to_v1(copy) if version == "v1" else _to_v2(copy, has_defaults)
+    return _to_v1(copy) if version == "v1" else _to_v2(copy)
 
 
 def _is_cpu(metric: JSONObject | None) -> bool:
@@ -181,16 +181,15 @@ def _take(obj: MutableObject, name: str) -> Any:
         return None
 
 
-def _to_v2(obj: MutableObject, has_defaults: bool) -> MutableObject:
+def _to_v2(obj: MutableObject) -> MutableObject:
     spec = obj["spec"]
     percent = spec.pop("targetCPUUtilizationPercentage", None)
     block = _take(obj, _METRICS)
     metrics = [_metric_to_v2(m) for m in block] if isinstance(block, list) else []
-    if percent is not None or (has_defaults and not metrics):
+    if percent is not None or not metrics:
         target = {"type": "Utilization", "averageUtilization": 80 if percent is None else percent}
         metrics.append({"type": "Resource", "resource": {"name": "cpu", "target": target}})
-    if metrics:
-        spec["metrics"] = metrics
+    spec["metrics"] = metrics
     behavior = _read_behavior(_take(obj, _BEHAVIOR))
     if behavior:
         spec["behavior"] = behavior

@@ -182,7 +182,7 @@ def _hold(target: ResourceTarget, live: JSONObject) -> MutableObject | None:
     if decoded.unknown:
         return None
     if target.storage != target.gvk:
-        return convert_autoscaler(decoded.obj, target.storage.version, has_defaults=True)
+        return convert_autoscaler(decoded.obj, target.storage.version)
     return decoded.obj
 
 

@@ -96,7 +96,7 @@ def _type_claims(obj: MutableObject) -> None:
 def _normalize_autoscaler(obj: MutableObject) -> None:
     """Convert a v1 autoscaler to v2 and back: its annotations are those that the server writes."""
     if obj.get("apiVersion") == "autoscaling/v1":
-        normalized = convert_autoscaler(convert_autoscaler(obj, "v2", has_defaults=True), "v1")
+        normalized = convert_autoscaler(convert_autoscaler(obj, "v2"), "v1")
         obj.update(spec=normalized["spec"], metadata=normalized["metadata"])
 
 

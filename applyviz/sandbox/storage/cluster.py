@@ -73,7 +73,7 @@ class SandboxCluster:
             return _read_custom(target, stored)
         obj: MutableObject = clone(dict(stored))
         if target.storage != target.gvk:
-            obj = convert_autoscaler(obj, target.gvk.version, has_defaults=True)
+            obj = convert_autoscaler(obj, target.gvk.version)
         return obj
 
     def write(self, target: ResourceTarget, obj: MutableObject) -> MutableObject:
@@ -96,7 +96,7 @@ class SandboxCluster:
         if target.struct is None:
             kept = convert_custom(obj, target.storage.api_version, target.storage_schema)
         elif target.storage != target.gvk:
-            kept = convert_autoscaler(obj, target.storage.version, has_defaults=True)
+            kept = convert_autoscaler(obj, target.storage.version)
         meta = obj["metadata"]
         key = target.key(meta.get("namespace", ""), meta["name"])
         before = self.store.get(key)

@@ -123,6 +123,27 @@ def test_autoscaler_updated_at_another_version_takes_what_that_version_changed()
     assert "f:maxReplicas" in owned["alice"]
 
 
+def test_metrics_stay_when_their_owner_applies_at_v1_without_them():
+    live = at_v1(apply_metrics())
+
+    result = server_side.apply(live, at_v1(make_autoscaler(6)), kind=CONVERTED["v1"], manager="alice", now=NOW).result
+
+    assert convert_autoscaler(result, "v2")["spec"]["metrics"] == [CPU]
+    assert [list(e["fieldsV1"]["f:spec"]) for e in result["metadata"]["managedFields"]] == [
+        ["f:maxReplicas", "f:scaleTargetRef"]
+    ]
+
+
+def test_target_stays_when_its_owner_applies_at_v2_without_metrics():
+    intent = at_v1(make_autoscaler(5), targetCPUUtilizationPercentage=50)
+    live = server_side.apply(None, intent, kind=CONVERTED["v1"], manager="alice", now=NOW).result
+
+    at_v2 = convert_autoscaler(live, "v2")
+    result = server_side.apply(at_v2, make_autoscaler(6), kind=CONVERTED["v2"], manager="alice", now=NOW).result
+
+    assert (result["spec"]["maxReplicas"], result["spec"]["metrics"]) == (6, [CPU])
+
+
 def test_version_of_another_group_is_no_version_of_the_autoscaler():
     live = make_autoscaler(3, [make_entry("apps/v1")])
 

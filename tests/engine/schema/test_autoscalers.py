@@ -156,11 +156,11 @@ def test_annotation_that_is_no_json_is_dropped():
 
     converted = convert_autoscaler(obj, "v2")
 
-    assert (converted["spec"], converted["metadata"]["annotations"]) == ({"maxReplicas": 5}, {"note": "a"})
+    assert converted["spec"] == {"maxReplicas": 5, "metrics": [make_cpu(80)]}
+    assert converted["metadata"]["annotations"] == {"note": "a"}
 
 
-def test_default_metric_comes_with_reading_from_storage_only():
+def test_conversion_adds_the_default_metric():
     obj = {"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler"}
 
-    assert "metrics" not in convert_autoscaler(obj, "v2")["spec"]
-    assert convert_autoscaler(obj, "v2", has_defaults=True)["spec"]["metrics"] == [make_cpu(80)]
+    assert convert_autoscaler(obj, "v2")["spec"]["metrics"] == [make_cpu(80)]

@@ -34,7 +34,7 @@ def _segment(path: str, value: Any, detail: str = "") -> Iterator[FieldError]:
 
 
 def _autoscaler(obj: JSONObject) -> Iterator[FieldError]:
-    spec = convert_autoscaler(obj, "v2", has_defaults=True)["spec"]
+    spec = convert_autoscaler(obj, "v2")["spec"]
     low, high = spec.get("minReplicas", 1), spec.get("maxReplicas", 0)
     if low < 1:
         yield invalid("spec.minReplicas", low, "must be greater than or equal to 1")
