@@ -22,6 +22,9 @@ from django.db.models.expressions import RawSQL
 from applyviz.engine.objects.values import JSONValue
 
 _WORD = re.compile(r"[^\W_]+")
+_ESCAPED = re.compile(r"\\(?:u[0-9a-f]{4}|.)")
+# What becomes of each ASCII character: its lower case, or a space; ten times as fast as an expression.
+_SPACED = bytes(ord(chr(code).lower()) if chr(code).isalnum() and code < 128 else 32 for code in range(256))
 _LONGEST, _MOST = 64, 4_000
 # Shorter prefixes are not indexed: too many words share them. Prefixes longer than the indexed ones are rare.
 _PREFIX, _LONGEST_PREFIX = 4, 16
@@ -87,15 +90,32 @@ def _list_texts(value: JSONValue, found: list[str]) -> None:
         found.append(str(value) if type(value) is int else json.dumps(value))
 
 
-def collect_words(columns: Iterable[str], detail: JSONValue) -> str:
-    """Return all words of an entry, each once; of a very long body only the first ones."""
+def _split_canonical(text: str) -> list[str]:
+    """Return the words of a body from its canonical JSON, in their order; none where that holds others.
+
+    - Characters beyond ASCII are normalized text by text, and a null is no word.
+    """
+    if not text.isascii() or "null" in text:
+        return []
+    plain = _ESCAPED.sub(" ", text) if "\\" in text else text
+    return [word[:_LONGEST] for word in dict.fromkeys(plain.encode().translate(_SPACED).decode().split())]
+
+
+def collect_words(columns: Iterable[str], detail: JSONValue, canonical: str = "") -> str:
+    """Return all words of an entry, each once; of a very long body only the first ones.
+
+    - `canonical`: the body as canonical JSON, where the caller has it.
+    """
     texts: list[str] = []
-    _list_texts(detail, texts)
+    words = _split_canonical(canonical)
+    if not words:
+        _list_texts(detail, texts)
     found: dict[str, None] = {}
     for text in dict.fromkeys((*columns, *texts)):
         found.update(dict.fromkeys(_split_again(text) if len(text) <= _LONGEST else split_words(text)))
         if len(found) > _MOST:
             break
+    found.update(dict.fromkeys(words))
     return " ".join(list(found)[:_MOST])
 
 

@@ -90,9 +90,9 @@ def render_moment(row: Mapping[str, Any]) -> str:
     return text
 
 
-def hash_detail(salt: str, detail: JSONValue) -> str:
-    """Return the salted hash of a detail, which stays when the detail is removed."""
-    return hashlib.sha256((salt + canonical_json(detail)).encode()).hexdigest()
+def hash_detail(salt: str, detail: str) -> str:
+    """Return the salted hash of a detail in canonical JSON, which stays when the detail is removed."""
+    return hashlib.sha256((salt + detail).encode()).hexdigest()
 
 
 def hash_entry(row: Mapping[str, Any]) -> str:
@@ -219,6 +219,7 @@ def searched_columns(entry: AuditEntry) -> tuple[str, ...]:
 
 def seal(entry: AuditEntry) -> None:
     """Fill in the search text and both hashes."""
-    entry.words = collect_words(searched_columns(entry), entry.detail)
-    entry.detail_hash = hash_detail(entry.salt, entry.detail)
+    detail = canonical_json(entry.detail)
+    entry.words = collect_words(searched_columns(entry), entry.detail, detail)
+    entry.detail_hash = hash_detail(entry.salt, detail)
     entry.hash = hash_entry({name: getattr(entry, name) for name in STORED[:-1]})
