@@ -14,7 +14,7 @@ from typing import Any
 
 from django.db import models
 
-from applyviz.workflow.foundation.row_updates import update_rows
+from applyviz.workflow.foundation.row_updates import insert_rows, update_rows
 
 
 @dataclass
@@ -31,7 +31,7 @@ class Gathering:
         for act in self.at_end:
             act()
         for model, rows in self.inserts.items():
-            model._default_manager.bulk_create(rows)
+            insert_rows(rows)
         for (_model, names), changed in self.updates.items():
             update_rows(changed, names)
 
