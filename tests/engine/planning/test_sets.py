@@ -130,7 +130,7 @@ def test_planner_asks_for_all_objects_at_once_and_gives_each_when_it_is_ready():
     documents = parse_manifests((config("a") + config("b")).encode(), "app.yaml").documents
     planner = SetPlanner(documents, options=ApplyOptions(), context=PlanningContext(bundled(), NOW, can_dry_run=False))
 
-    asks = planner.asks()
+    asks = list(planner.asks())
     planner.answer(asks[1].key, box.send(asks[1].request))
 
     assert [a.request.path.rpartition("/")[2] for a in asks] == ["a", "b"]
@@ -138,6 +138,19 @@ def test_planner_asks_for_all_objects_at_once_and_gives_each_when_it_is_ready():
     assert not planner.is_done
     with pytest.raises(PlanError, match="1 objects are not planned yet"):
         planner.plan()
+
+
+def test_change_that_asks_again_keeps_its_place():
+    box = Box()
+    box.apply(config("a") + config("b"))
+    documents = parse_manifests((config("a") + config("b")).encode(), "app.yaml").documents
+    planner = SetPlanner(documents, options=ApplyOptions(), context=PlanningContext(bundled(), NOW))
+
+    first = next(planner.asks())
+    planner.answer(first.key, box.send(first.request))
+
+    asks = [(ask.request.method, ask.request.path.rpartition("/")[2]) for ask in planner.asks()]
+    assert asks == [("PATCH", "a"), ("GET", "b")]
 
 
 def test_planner_refuses_answers_that_nothing_asked_for():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.errors import PlanError
@@ -191,9 +192,12 @@ class SetPlanner:
         """Whether every change is ready."""
         return not self._asks
 
-    def asks(self) -> tuple[PendingRequest, ...]:
-        """Return all requests that wait for an answer, in the order of their documents."""
-        return tuple(self._asks[key] for key in sorted(self._asks))
+    def asks(self) -> Iterator[PendingRequest]:
+        """Yield the requests that wait for an answer, in the order of their documents, until one is answered.
+
+        - A caller takes as many as it can send: listing all of them for each answer would be quadratic.
+        """
+        return iter(self._asks.values())  # a change keeps its place when it asks again
 
     def answer(self, key: int, answer: Answer) -> None:
         """Pass on the answer to the request of `key`."""
@@ -247,7 +251,7 @@ def drive(
     """
     yield from planner.take_ready()
     while not planner.is_done:
-        asks = planner.asks()[:batch]
+        asks = list(islice(planner.asks(), batch))
         for ask, answer in zip(asks, send_all([a.request for a in asks]), strict=True):
             planner.answer(ask.key, answer)
             yield from planner.take_ready()
