@@ -26,6 +26,7 @@ from urllib3.exceptions import HTTPError
 
 from applyviz import __version__
 from applyviz.clusters import own_connection
+from applyviz.clusters.answers import read_body
 from applyviz.clusters.deadlines import install_deadline
 from applyviz.clusters.failures import explain_failure
 from applyviz.clusters.identity import Identity
@@ -33,8 +34,7 @@ from applyviz.clusters.kubeconfig import Credential
 from applyviz.clusters.request_guard import check_request
 from applyviz.engine.objects.errors import ClusterError, ClusterTimeoutError, UnreachableError
 from applyviz.engine.objects.exchange import Answer, Request
-from applyviz.engine.objects.json_text import read_answer, write_json
-from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.objects.json_text import write_json
 
 _WARNING = re.compile(r'\d{3} \S+ "((?:[^"\\]|\\.)*)"')
 _CHUNK = 256 * 1024
@@ -69,20 +69,6 @@ def _retry_after(headers: Mapping[str, str]) -> float:
         return max(0.0, float(headers.get("Retry-After", "0")))
     except ValueError:
         return 0.0
-
-
-def _parse(status: int, raw: bytes) -> JSONValue:
-    if not raw:
-        if 200 <= status < 300:  # an answer whose headers were cut off looks like an empty one
-            raise UnreachableError(f"the server answered {status} with nothing", status)
-        return None
-    try:
-        answer: JSONValue = read_answer(raw)
-        return answer
-    except ValueError as error:
-        if 200 <= status < 300:
-            raise UnreachableError(f"the server answered {status} with something that is not JSON", status) from error
-        return {"kind": "Status", "code": status, "message": f"the server answered {status} without a Status"}
 
 
 class LiveTransport:
@@ -175,7 +161,7 @@ class LiveTransport:
         except HTTPError as error:
             limits = self._limits
             raise explain_failure(error, server=self.server, connect=limits.connect, total=limits.total) from error
-        return self._answer(response, raw)
+        return self._answer(request, response, raw)
 
     def _read(self, response: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
         parts: list[bytes] = []
@@ -191,13 +177,14 @@ class LiveTransport:
                 raise ClusterTimeoutError(f"the answer took longer than {self._limits.total:g} s", 0, retryable=True)
         return b"".join(parts)
 
-    def _answer(self, response: urllib3.BaseHTTPResponse, raw: bytes) -> Answer:
+    def _answer(self, request: Request, response: urllib3.BaseHTTPResponse, raw: bytes) -> Answer:
         if 300 <= response.status < 400:
             raise ClusterError(
                 "the server redirects to another address, and redirects are never followed", response.status
             )
         warnings = read_warnings(", ".join(response.headers.getlist("Warning")))
-        return Answer(response.status, _parse(response.status, raw), warnings, _retry_after(response.headers))
+        body = read_body(response.status, raw, is_object=not request.path.startswith("/openapi/"))
+        return Answer(response.status, body, warnings, _retry_after(response.headers))
 
 
 def _write_private(folder: Path, name: str, data: str) -> str:

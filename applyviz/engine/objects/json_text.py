@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Container
 from contextlib import suppress
+from itertools import accumulate
 from typing import NoReturn
 
 import msgspec
@@ -18,6 +19,8 @@ import msgspec
 from applyviz.engine.objects.golang import read_integer
 from applyviz.engine.objects.values import JSONValue, canonical_json
 
+_OTHER_BYTES = bytes(set(range(256)) - set(b"{}[]"))
+_STEPS = [(byte in b"{[") - (byte in b"}]") for byte in range(256)]
 _LONG_INTEGER = re.compile(rb"[0-9]{19}")
 _encode = msgspec.json.Encoder().encode
 _encode_sorted = msgspec.json.Encoder(order="sorted").encode
@@ -68,15 +71,27 @@ def read_members(text: bytes, names: Container[str]) -> dict[str, JSONValue]:
 def read_answer(text: bytes) -> JSONValue:
     """Return the value of a server's answer: integers beyond 64 bits are floats, as untyped Go reads them.
 
-    - Raises `ValueError` when the text is no JSON; numbers that JSON does not have are none.
+    - Raises `ValueError` when the text is no JSON, or is nested too deeply to be read; numbers that JSON does not have
+      are none.
     """
-    # The fast codec reads any integer; few answers contain digits enough.
-    if _LONG_INTEGER.search(text) is None:
-        with suppress(msgspec.DecodeError, UnicodeError):
-            fast: JSONValue = _decode(text)
-            return fast
-    read: JSONValue = json.loads(text, parse_int=read_integer, parse_constant=_refuse)
+    try:
+        # The fast codec reads any integer; few answers contain digits enough.
+        if _LONG_INTEGER.search(text) is None:
+            with suppress(msgspec.DecodeError, UnicodeError):
+                fast: JSONValue = _decode(text)
+                return fast
+        read: JSONValue = json.loads(text, parse_int=read_integer, parse_constant=_refuse)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
     return read
+
+
+def is_nested_deeper(text: bytes, most: int) -> bool:
+    """Return whether maps and lists of a JSON text are nested more than so many levels; linear in the text."""
+    if b"\\" in text:
+        text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
+    brackets = b"".join(text.split(b'"')[::2]).translate(None, _OTHER_BYTES)
+    return max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > most
 
 
 def _refuse(name: str) -> NoReturn:

@@ -9,6 +9,7 @@ wrote: they existed before.
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -39,6 +40,7 @@ from applyviz.workflow.foundation import access, outbox
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.foundation.leases import LeaseLostError, LeaseRenewer, WorkerStoppingError
+from applyviz.workflow.foundation.logs import log_unexpected
 from applyviz.workflow.foundation.nuls import draw_nuls
 from applyviz.workflow.live.drift import find_drift
 from applyviz.workflow.live.inventory import Listing
@@ -48,6 +50,7 @@ from applyviz.workflow.live.written_objects import Key, KnownRuns, is_touched, k
 from applyviz.workflow.plans import changes
 from applyviz.workflow.plans.live_history import show_findings
 
+logger = logging.getLogger(__name__)
 _LATEST_RUNS = 50
 
 
@@ -334,6 +337,9 @@ def scan_cluster(scan_id: int) -> None:
         return
     except ApplyVizError as error:
         found, problem = [], str(error)
+    except Exception as error:
+        log_unexpected(logger, f"scan {scan_id} could not be made", error)
+        found, problem = [], f"an unexpected error stopped the scan ({type(error).__name__})"
     _finish(scan, found, problem)
 
 
