@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
-from applyviz.records.enums import Role, TokenScope
+from applyviz.records.enums import Role, ScheduledStartState, TokenScope
 from applyviz.records.models import ApplyRun, Plan, ScheduledStart
+from applyviz.web.urls import api_urls
 from applyviz.workflow.approvals import approving
 from applyviz.workflow.people import tokens
 from applyviz.workflow.policies import Rules
@@ -83,3 +85,32 @@ def test_token_starts_a_plan_without_a_high_risk(team: Team, post: Post) -> None
     answer = post(f"reviews/{plan.review.number}/plans/{plan.number}/run/", {"digest": plan.digest})
 
     assert answer.status_code == 201, answer.content
+
+
+def test_token_that_may_only_read_changes_nothing(team: Team, post: Post, client: Client) -> None:
+    """A scope counts for every address that takes a POST, also where the page needs no more than the right to view."""
+    plan = team.plan(config_map(a="1"))
+    address = f"reviews/{plan.review.number}"
+    last = (timezone.now() + timedelta(hours=1)).isoformat()
+    assert post(f"{address}/plans/1/schedule/", {"digest": plan.digest, "not_after": last}).status_code == 201
+    _, text = tokens.make_token(by=team.alice, account=team.alice, name="reader", scope=TokenScope.READ, days=7)
+    taking = [name for name, view in list_views() if "POST" in view.methods and name not in ("compare-plan",)]
+    given = {"number": plan.review.number, "plan": 1, "slug": "box"}
+
+    answers = {}
+    for name in taking:
+        place = reverse(f"api:{name}", kwargs={key: given[key] for key in list_parameters(name)})
+        answer = client.post(place, "{}", "application/json", headers={"authorization": f"Bearer {text}"})
+        answers[name] = answer.status_code
+
+    assert len(answers) > 9
+    assert set(answers.values()) == {403}, answers
+    assert ScheduledStart.objects.get().state == ScheduledStartState.WAITING
+
+
+def list_views() -> list[tuple[str, Any]]:
+    return [(one.name, one.callback) for one in api_urls if hasattr(one.callback, "methods")]
+
+
+def list_parameters(name: str) -> list[str]:
+    return next(list(one.pattern.converters) for one in api_urls if one.name == name)

@@ -266,6 +266,7 @@ def schedule_start(request: HttpRequest, caller: Caller, number: int, plan: int)
 @requires(Action.VIEW, "POST")
 def cancel_start(request: HttpRequest, caller: Caller, number: int, plan: int) -> HttpResponseBase:
     """Cancel the scheduled start of a plan."""
+    caller.require_scope(Action.WRITE)  # as a new plan does, which cancels it too
     found = planner.get_plan(plan, review_number=number, for_user=caller.person)
     check(NothingForm(read_body(request)))
     runs.cancel_start(found, by=caller.person)

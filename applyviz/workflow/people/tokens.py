@@ -63,12 +63,16 @@ class Caller:
 
     def require(self, action: Action) -> None:
         """Pass, or raise `NotAllowedError`: the scope is checked before the roles of the account."""
+        self.require_scope(action)
+        access.require(self.person, action)
+
+    def require_scope(self, action: Action) -> None:
+        """Raise `NotAllowedError` if the scope does not include an act, for acts that need no certain role."""
         if action not in _ACTIONS[TokenScope(self.token.scope)]:
             raise NotAllowedError(
                 _("the scope of this token (%(scope)s) does not allow it to %(value)s")
                 % {"scope": self.token.scope, "value": action.value}
             )
-        access.require(self.person, action)
 
 
 def _hint(text: str) -> str:
