@@ -261,7 +261,7 @@ def test_symbolic_links_are_never_followed(refusal, fetch, repository):
     assert "a/evil.yaml is a symbolic link" in refusal(path="a")
     assert "a/evil.yaml is a symbolic link" in refusal(path="a/*.yaml")
     repository.commit({"a": (LINK, b"/etc")})
-    assert "there is no a/passwd" in refusal(path="a/passwd")
+    assert "a is a symbolic link" in refusal(path="a/passwd")
     assert "a is a symbolic link" in refusal(path="a")
 
 
@@ -270,6 +270,8 @@ def test_submodules_are_left_out(refusal, fetch, repository):
 
     assert names(fetch(path="a")) == ["a/app.yaml"]
     assert "a/vendor is a submodule" in refusal(path="a/vendor")
+    assert "a/vendor is a submodule: enter the address of its repository" in refusal(path="a/vendor/app.yaml")
+    assert "there is no a/app.yaml/b.yaml" in refusal(path="a/app.yaml/b.yaml")
 
 
 @pytest.mark.parametrize("name", ["..", ".git", ".GIT", "."])

@@ -106,9 +106,11 @@ class CommitReader:
                 yield name, entry
 
     def _descend(self, root: ObjectID, path: str) -> tuple[int, ObjectID]:
-        """Return mode and id of a path."""
+        """Return mode and id of a path; raises `SourceError` for one that leads through a link or a submodule."""
         mode, oid = stat.S_IFDIR, root
-        for part in filter(None, path.split("/")):
+        parts = list(filter(None, path.split("/")))
+        for number, part in enumerate(parts):
+            self._is_file("/".join(parts[:number]), mode, is_named=True)
             entries = dict(self._list(oid)) if stat.S_ISDIR(mode) else {}
             if part not in entries:
                 raise SourceError(f"there is no {path} in this commit: check the path")
