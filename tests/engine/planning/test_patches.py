@@ -159,10 +159,11 @@ def test_count_without_an_owner_gets_none_and_zero_has_none(box):
         assert ("f:replicas" in str(planned), owners()) == (False, [])
 
 
-def test_operation_that_does_not_apply_is_named_where_the_server_names_none(box):
+@pytest.mark.parametrize("can_dry_run", [True, False])
+def test_operation_that_does_not_apply_is_named_where_the_server_names_none(box, can_dry_run):
     text = of_web([{"op": "test", "path": "/spec/replicas", "value": 9}], "json")
 
-    change = box.plan_one(text, PATCH)
+    change = box.plan_one(text, PATCH, server=EstimatingServer(), can_dry_run=can_dry_run)
 
     assert "/spec/replicas" in change.error
     assert change.error.endswith("(the server rejected our request due to an error in our request)")

@@ -76,6 +76,13 @@ def find_stale(manifest: JSONObject, live: JSONObject | None, resource: Resource
     return ""
 
 
+def _name_operation(answer: Answer, calculated: Answer) -> Answer:
+    """Return the answer of a server; if it names no operation of a JSON patch, with the one that does not apply."""
+    if answer.message != _UNNAMED or calculated.is_ok:
+        return answer
+    return replace(answer, body={**answer.body, "message": f"{calculated.message} ({_UNNAMED})"})
+
+
 @dataclass
 class RequestAnswerer:
     """Answers a flow while its object is planned, and keeps the results that the plan needs."""
@@ -256,7 +263,7 @@ class RequestAnswerer:
             if is_not_found(found):
                 self.estimated.live = None
                 return found
-        return self.estimated.complete(request, calculated)
+        return _name_operation(self.estimated.complete(request, calculated), calculated)
 
     def _try(self, request: Request, calculated: Answer, answer: Answer | None) -> Flow[Answer | None]:
         """Dry-run the first write, unless it has its answer already; None if that is not possible."""
@@ -268,8 +275,7 @@ class RequestAnswerer:
         tried = answer or (yield stand_in.as_dry_run())
         if tried.is_ok and self.estimated.is_scaling:
             tried = self.estimated.take_scale(tried)
-        if tried.message == _UNNAMED and not calculated.is_ok:
-            tried = replace(tried, body={**tried.body, "message": f"{calculated.message} ({_UNNAMED})"})
+        tried = _name_operation(tried, calculated)
         if tried.is_ok and request.method != "DELETE" and not self._is_shown_by(tried):
             tried = _ANOTHER
         self.dry_run = read_dry_run(tried)
