@@ -139,3 +139,15 @@ def test_member_of_an_excepted_kind_stays_recorded_by_its_parent(box):
     assert annotations["applyset.kubernetes.io/contains-group-kinds"] == "ConfigMap,Secret"
     assert annotations["applyset.kubernetes.io/additional-namespaces"] == "other"
     assert ("s", "prune") in [(c.ref.name, c.operation.value) for c in later.changes]
+
+
+def test_parent_of_another_set_is_no_object_that_a_prune_leaves(box):
+    secret = GroupVersionKind("", "v1", "Secret")
+    box.apply(
+        "---\napiVersion: v1\nkind: Secret\n"
+        "metadata: {name: two, namespace: default, labels: {applyset.kubernetes.io/id: applyset-x-v1}}\n"
+    )
+    box.apply(config("left", app="web"), CLIENT)
+    known = earlier(ref("kept"), ref("left"), ref("two", gvk=secret))
+
+    assert tell(box.plan(config("kept"), BY_LABEL, earlier=known)) == [("ConfigMap", "left", "selector")]

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.kinds import list_kind_names
 from applyviz.engine.objects.refs import ObjectRef
-from applyviz.engine.objects.values import get_at
+from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.planning.model.plan import Staying, StayReason
 from applyviz.engine.planning.objects.context import PlanningContext
+from applyviz.engine.requests import applyset
 from applyviz.engine.requests.calls import RequestTarget
 from applyviz.engine.requests.flow import Flow
 from applyviz.engine.requests.options import ApplyOptions, PruneMode
@@ -90,6 +91,12 @@ def _list_missing(
     yield from (ref for ref in context.earlier.objects if ref.key not in filed and ref.key not in known)
 
 
+def _could_go(obj: JSONObject) -> bool:
+    """Return whether one could expect prune to delete an object: not what is being deleted, nor the parent of a set."""
+    labels = get_at(obj, ("metadata", "labels")) or {}
+    return not get_at(obj, ("metadata", "deletionTimestamp")) and applyset.ID not in labels
+
+
 def find_lost(
     documents: Iterable[ManifestDocument], searched: Searched, context: PlanningContext, known: Iterable[ObjectRef]
 ) -> Flow[tuple[Staying, ...]]:
@@ -105,6 +112,6 @@ def find_lost(
         if resource is None:
             continue
         answer = yield RequestTarget(resource, ref.namespace, ref.name, options).read()
-        if answer.is_ok and not get_at(answer.body, ("metadata", "deletionTimestamp")):
+        if answer.is_ok and _could_go(answer.body):
             found.append(Staying(ref, searched.explain(ref)))
     return tuple(found)
