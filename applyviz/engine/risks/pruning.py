@@ -6,6 +6,7 @@ outside the manifests are deleted; deleting a Namespace, a CustomResourceDefinit
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from applyviz.engine.objects.kinds import find_stored
@@ -32,7 +33,7 @@ def _describe_pruned(f: Facts) -> Templates:
 def _describe_changed_choice(f: Facts) -> Templates:
     if "folder" in f:
         return (
-            "In run {run}, all files of this set were in folder {folder}: objects from other folders count as removed.",
+            "In run {run}, the files of this set were in folder {folder}: objects from other folders count as removed.",
         )
     return ("{choice} was {before} in run {run} and is now {now}, so different objects are pruned.",)
 
@@ -76,14 +77,23 @@ def find_prune_risks(pruned: Sequence[ObjectRef], members: int) -> tuple[Risk, .
 
 
 def _find_folder(files: Sequence[str], earlier: Sequence[str]) -> str:
-    """Return the folder of the earlier files that holds all files of now, while others were outside; "" if none."""
-    known = set(earlier)
-    for name in earlier:
-        folder = name[: len(name) - len(files[0])] if files and name.endswith(f"/{files[0]}") else ""
-        is_inside = bool(folder) and all(f"{folder}{file}" in known for file in files)
-        if is_inside and any(not name.startswith(folder) for name in earlier):
-            return folder
-    return ""
+    """Return the folder of the earlier files that held at least half of the files, while others were outside; or "".
+
+    - Files that are new since do not count against it, and a file that the earlier run had by its own name does.
+    """
+    known, now = set(earlier), set(files)
+    found = Counter(
+        name[: -len(rest)] for name in earlier for rest in _list_tails(name) if rest in now and rest not in known
+    )
+    folder, count = max(found.items(), key=lambda one: one[1], default=("", 0))
+    is_inside = count * 2 >= len(now) and any(not name.startswith(folder) for name in earlier)
+    return folder if is_inside else ""
+
+
+def _list_tails(name: str) -> Iterator[str]:
+    """Yield a path without its first folder, without its first two, and so on."""
+    while name := name.partition("/")[2]:
+        yield name
 
 
 def find_changed_choices(

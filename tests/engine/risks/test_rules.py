@@ -223,6 +223,9 @@ def test_choices_that_changed_since_the_last_prune_are_told() -> None:
         (("x/web/a.yaml", "y/a.yaml"), ("web/a.yaml",), "x"),
         (("web/a.yaml", "web/c.yaml"), ("a.yaml", "b.yaml"), ""),
         (("web/a.yaml", "db/a.yaml"), (), ""),
+        (("web/a.yaml", "web/b.yaml", "db/a.yaml"), ("0-new.yaml", "a.yaml", "b.yaml"), "web"),
+        (("web/a.yaml", "web/b.yaml", "db/a.yaml"), ("b.yaml", "new.yaml", "other.yaml"), ""),
+        (("web/a.yaml", "a.yaml"), ("a.yaml",), ""),
     ],
 )
 def test_set_that_was_one_folder_of_the_last_run_is_told(before, now, folder) -> None:
