@@ -81,7 +81,7 @@ def test_object_that_a_pod_reads_is_in_use(way):
     (found,) = say(remove(box, CONFIG, way), DANGLING_REFERENCE)
 
     assert found[0] is RiskLevel.HIGH
-    assert found[1].startswith("Pod/reader refers to ConfigMap/settings")
+    assert found[1] == "Pod/reader refers to ConfigMap/settings, which this plan deletes: its pods cannot start."
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -134,6 +134,22 @@ def _read(text: str) -> dict[str, Any]:
     return {**document.obj, "metadata": {"namespace": "default", **document.obj["metadata"]}}
 
 
+def test_deleted_secret_that_another_object_makes_may_be_there_again() -> None:
+    secret = _read("apiVersion: v1\nkind: Secret\nmetadata: {name: tls}\n")
+    maker = _read("apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: tls}\nspec: {secretName: tls}\n")
+    pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  containers: [{name: a, image: a}]\n"
+    pod += "  volumes: [{name: tls, secret: {secretName: tls}}]\n"
+    objects = [(maker, Operation.UNCHANGED), (secret, Operation.PRUNE)]
+    changes = [PlannedObject(ObjectRef.from_object(o), how, Versions(live=o, after=o if how == "unchanged" else None))
+               for o, how in objects]  # fmt: skip
+
+    (_, pruned), _ = relate(changes, RelatedObjects(neighbors=(_read(pod),)))
+
+    assert [render_risk(risk) for risk in pruned.risks] == [
+        "Pod/web refers to Secret/tls, which this plan deletes; Certificate/tls may create it again."
+    ]
+
+
 def test_prune_that_takes_what_a_neighbor_reads_is_a_risk_of_what_is_pruned() -> None:
     pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n"
     pod += "  containers: [{name: main, image: 'web:1', envFrom: [{configMapRef: {name: settings}}]}]\n"
@@ -143,7 +159,7 @@ def test_prune_that_takes_what_a_neighbor_reads_is_a_risk_of_what_is_pruned() ->
     (pruned,), graph = relate([change], RelatedObjects(neighbors=(_read(pod),)))
 
     assert [render_risk(risk) for risk in pruned.risks] == [
-        "Pod/web refers to ConfigMap/settings, which does not exist: its pods cannot start."
+        "Pod/web refers to ConfigMap/settings, which this plan deletes: its pods cannot start."
     ]
     assert [(node.name, node.position, node.is_missing) for node in graph.nodes] == [
         ("settings", 0, False),

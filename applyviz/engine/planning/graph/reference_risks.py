@@ -122,7 +122,12 @@ def _find_blamed(edge: Edge, around: PlanReferences) -> Iterator[Key]:
     yield from dict.fromkeys(e.target for e in before if around.is_written(e.target))
 
 
-def _describe(edge: Edge, makers: Makers) -> Risk:
+def _is_deleted(key: Key, around: PlanReferences) -> bool:
+    change = around.find_change(key)
+    return change is not None and change.operation in DELETIONS
+
+
+def _describe(edge: Edge, makers: Makers, around: PlanReferences) -> Risk:
     effect, level = _EFFECTS[edge.kind]
     facts = {"source": show(edge.source), "target": show(edge.target), "effect": effect}
     kind = _KINDS[edge.state]
@@ -130,6 +135,8 @@ def _describe(edge: Edge, makers: Makers) -> Risk:
         facts = {"source": show(edge.source), "selector": edge.detail, "effect": effect}
     if edge.state is not EdgeState.MISSING and edge.key:
         facts["key"] = edge.key
+    if kind is DANGLING_REFERENCE and _is_deleted(edge.target, around):
+        facts["removed"] = "yes"
     maker = makers.find(edge.target, edge.source) if kind is DANGLING_REFERENCE else ""
     if maker:
         facts["maker"] = maker
@@ -139,8 +146,7 @@ def _describe(edge: Edge, makers: Makers) -> Risk:
 
 def _is_removed(key: Key, edge: Edge, around: PlanReferences) -> bool:
     """Return whether a reviewed deletion takes the target of an object that stays."""
-    change = around.find_change(key)
-    return key != edge.source and change is not None and change.operation in DELETIONS
+    return key != edge.source and _is_deleted(key, around)
 
 
 def find_dangling(around: PlanReferences) -> Iterator[tuple[Key, Risk]]:
@@ -152,7 +158,7 @@ def find_dangling(around: PlanReferences) -> Iterator[tuple[Key, Risk]]:
             if not edge.state.is_dangling or edge.kind not in _EFFECTS:
                 continue
             for key in _find_blamed(edge, around):
-                risk = _describe(edge, makers)
+                risk = _describe(edge, makers, around)
                 if risk.level is not RiskLevel.INFO and _is_removed(key, edge, around):
                     risk = replace(risk, level=RiskLevel.HIGH)
                 named = "" if edge.state is EdgeState.MISSING else edge.key + edge.detail

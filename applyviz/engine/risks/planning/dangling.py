@@ -25,6 +25,9 @@ _EFFECTS = {
 
 
 def _describe_dangling(f: Facts) -> Templates:
+    if f.get("removed"):
+        made = "; {maker} may create it again." if f.get("maker") else _EFFECTS[f["effect"]]
+        return ("{source} refers to {target}, which this plan deletes" + made,)
     if f.get("maker"):
         return ("{source} refers to {target}, which does not exist yet; {maker} may create it.",)
     return ("{source} refers to {target}, which does not exist" + _EFFECTS[f["effect"]],)
