@@ -56,7 +56,7 @@ def read_columns(model: type, pk: int) -> dict[str, object]:
     names = [field.column for field in model._meta.concrete_fields]
     columns = ", ".join(f'"{name}"' for name in names)
     with connection.cursor() as cursor:
-        cursor.execute(f'SELECT {columns} FROM {model._meta.db_table} WHERE id = %s', [pk])  # noqa: S608
+        cursor.execute(f"SELECT {columns} FROM {model._meta.db_table} WHERE id = %s", [pk])
         return dict(zip(names, cursor.fetchone(), strict=True))
 
 

@@ -30,7 +30,7 @@ class Gathering:
         """Write everything that waits."""
         for act in self.at_end:
             act()
-        for model, rows in self.inserts.items():
+        for rows in self.inserts.values():
             insert_rows(rows)
         for (_model, names), changed in self.updates.items():
             update_rows(changed, names)

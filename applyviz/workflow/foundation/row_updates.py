@@ -20,7 +20,7 @@ _PLAIN = frozenset({str, int, type(None)})
 
 def _prepare(
     row: models.Model, fields: Sequence[models.Field[Any, Any]], connection: BaseDatabaseWrapper
-) -> list[object]:
+) -> list[Any]:
     """Return the values of a row for the database."""
     values = ((field, getattr(row, field.attname)) for field in fields)
     return [
