@@ -162,7 +162,7 @@ def test_changes_ask_for_comments_a_fixed_number_of_times(as_bob, plan, count, d
     url = address(plan, "scroll-objects")
     as_bob.get(url, headers=HTMX)
 
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(7):
         as_bob.get(url, headers=HTMX)
 
 

@@ -39,7 +39,7 @@ def test_run_asks_the_database_a_fixed_number_of_times(as_viewer, alice, bob, ob
     run = rows.make_run(plan, bob)
     as_viewer.get(url(run))
 
-    with django_assert_num_queries(14):
+    with django_assert_num_queries(13):
         as_viewer.get(url(run))
 
 
