@@ -15,6 +15,8 @@ from django.urls import reverse
 
 from applyviz.records.enums import Outcome, PlanState, Role, RunState, TokenScope
 from applyviz.records.models import ApiToken, ApplyRun, ObjectChange
+from applyviz.web.frame import shares, streams
+from applyviz.workflow.foundation.errors import WorkflowError
 from applyviz.workflow.people import tokens
 from tests.builders import grant_role, make_person, take_roles
 from tests.stories import Team, config_map
@@ -102,3 +104,54 @@ def test_author_who_became_a_viewer_hears_nothing_of_secrets(team: Team):
         run.results.update(outcome=Outcome.VERIFIED)
 
     assert listen(ann, reverse("runs:run-events", args=[run.number]), then) == ""
+
+
+def narrow(reader: User) -> None:
+    """They keep the role, in another namespace only."""
+    take_roles(reader)
+    grant_role(reader, Role.AUDITOR, namespace="other", is_cluster_scoped=False)
+
+
+@pytest.mark.core(2)
+@pytest.mark.parametrize("withdraw", [end_session, take_roles, deactivate, set_password, narrow])
+@pytest.mark.parametrize("name", ["history:export-entries", "history:export-evidence"])
+def test_file_that_is_read_slowly_breaks_off_once_its_reader_lost_the_right(
+    team: Team, monkeypatch, withdraw: Callable[[User], None], name: str
+):
+    """Else it would hold what is recorded after that, for as long as its reader leaves it open."""
+    monkeypatch.setattr(streams, "PIECE", 1)
+    dora = make_person("dora", Role.AUDITOR)
+    team.apply(config_map("shop", a="1"))
+
+    async def read() -> list[bytes]:
+        browser = AsyncClient()
+        await browser.aforce_login(dora)
+        response: Any = await browser.get(reverse(name, args=["jsonl"]))
+        pieces = response.streaming_content
+        assert await anext(pieces)
+        await sync_to_async(withdraw)(dora)
+        return [piece async for piece in pieces]
+
+    with pytest.raises(WorkflowError):
+        async_to_sync(read)()
+
+
+def test_one_person_takes_no_more_than_a_quarter_of_the_streams():
+    seats = shares.Seats(64, each=16)
+
+    assert [seats.take("mallory") for _ in range(20)].count(True) == 16
+    assert seats.take("vera")
+    seats.leave("mallory")
+    assert [seats.take("mallory"), seats.take("mallory")] == [True, False]
+    assert all(seats.take(f"person {number // 16}") for number in range(47))
+    assert not seats.take("another")
+
+
+def test_sessions_and_tokens_of_one_person_share_their_streams(rf):
+    person = make_person("vera", Role.VIEWER)
+    by_session, by_token, visitor = rf.get("/"), rf.get("/"), rf.get("/")
+    by_session.user, by_token.META[shares.PERSON] = person, person.pk
+
+    assert shares.name_asker(by_session) == shares.name_asker(by_token) == f"person {person.pk}"
+    assert shares.name_asker(visitor) == "address 127.0.0.1"
+    assert isinstance(streams.STREAM_SEATS, shares.Seats)

@@ -32,6 +32,35 @@ def _find_credential(request: HttpRequest) -> str:
     return _hash(f"token {token}") if token else _hash(f"session {session}") if session else ""
 
 
+def name_asker(request: HttpRequest) -> str:
+    """Return whom a request counts for, once it is known: a person under all sessions and tokens, else an address."""
+    person = request.META.get(PERSON) or getattr(getattr(request, "user", None), "pk", None)
+    return f"address {client_address.find_address(request)}" if person is None else f"person {person}"
+
+
+class Seats:
+    """Seats of which everybody has a share; nobody waits for one."""
+
+    def __init__(self, most: int, *, each: int) -> None:
+        self._most, self._each = most, each
+        self._lock = threading.Lock()
+        self._taken: Counter[str] = Counter()
+
+    def take(self, name: str) -> bool:
+        """Take a seat; False if all are taken, or all of this name."""
+        with self._lock:
+            is_free = self._taken.total() < self._most and self._taken[name] < self._each
+            if is_free:
+                self._taken[name] += 1
+            return is_free
+
+    def leave(self, name: str) -> None:
+        """Give back a seat that was taken."""
+        with self._lock:
+            self._taken[name] -= 1
+            self._taken += Counter()  # only names with a seat are kept
+
+
 class Shares:
     """Counts the requests of each person that are being answered."""
 
@@ -60,8 +89,8 @@ class Shares:
 
     def learn(self, request: HttpRequest, response: HttpResponse) -> None:
         """Remember whose session or token a request came with, and whose session an answer starts."""
-        person = request.META.get(PERSON) or getattr(getattr(request, "user", None), "pk", None)
-        if person is None:
+        name = name_asker(request)
+        if not name.startswith("person "):
             return
         found = {_find_credential(request)}
         cookie = response.cookies.get(settings.SESSION_COOKIE_NAME)
@@ -69,7 +98,7 @@ class Shares:
             found.add(_hash(f"session {cookie.value}"))
         with self._changed:
             for credential in found - {""}:
-                self._known[credential] = f"person {person}"
+                self._known[credential] = name
                 self._known.move_to_end(credential)
             while len(self._known) > _MOST_KNOWN:
                 self._known.popitem(last=False)

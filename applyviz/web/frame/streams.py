@@ -2,16 +2,15 @@
 
 Rule: https://html.spec.whatwg.org/multipage/server-sent-events.html. A stream lives for seconds: the browser reconnects
 and names the last event. Between polls it waits in the event loop without a database connection; its polls share one
-thread, as every request has one. A process serves a bounded number of streams and ends all when it must stop; other
-pages, and pages behind a server that cannot stream, poll instead. A file is produced line by line at the pace of its
-reader: Django would collect all of it first.
+thread, as every request has one. A process serves a bounded number of streams, at most a quarter of them to one person,
+and ends all when it must stop; other pages, and pages behind a server that cannot stream, poll instead. A file is
+produced line by line at the pace of its reader: Django would collect all of it first.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass
@@ -28,14 +27,17 @@ from django.http.response import HttpResponseBase
 
 from applyviz import stopping
 from applyviz.engine.objects.errors import ApplyVizError
-from applyviz.workflow.foundation.access import Visitor
-from applyviz.workflow.foundation.errors import WorkflowError
+from applyviz.web.frame import shares
+from applyviz.web.frame.shares import Seats
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action, Visitor
+from applyviz.workflow.foundation.errors import NotAllowedError, WorkflowError
 
 LIFETIME, PAUSE, SILENCE = 25.0, 0.2, 5.0
 RETRY_MILLISECONDS = 500
 WAITING_PAUSE = 0.7
 PIECE = 128 * 1024
-STREAM_SLOTS = threading.BoundedSemaphore(64)
+STREAM_SEATS = Seats(64, each=16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +96,8 @@ def do_and_let_go(do: Callable[[], T]) -> T:
                 connection.close()
 
 
-async def _stream_events(poll: Poll, cursor: str, pace: StreamClock) -> AsyncIterator[str]:
-    if not STREAM_SLOTS.acquire(blocking=False):
+async def _stream_events(poll: Poll, cursor: str, pace: StreamClock, reader: str = "") -> AsyncIterator[str]:
+    if not STREAM_SEATS.take(reader):
         return
     try:
         yield f"retry: {RETRY_MILLISECONDS}\n\n"
@@ -114,7 +116,7 @@ async def _stream_events(poll: Poll, cursor: str, pace: StreamClock) -> AsyncIte
     except WorkflowError:  # the browser asks again and reads the refusal
         return
     finally:
-        STREAM_SLOTS.release()
+        STREAM_SEATS.leave(reader)
 
 
 def stream_events(request: HttpRequest, poll: Poll, *, pace: StreamClock | None = None) -> HttpResponseBase:
@@ -122,9 +124,8 @@ def stream_events(request: HttpRequest, poll: Poll, *, pace: StreamClock | None 
     if not isinstance(request, ASGIRequest):
         return HttpResponse(status=204)
     cursor = request.headers.get("Last-Event-ID") or request.GET.get("after", "")
-    response = StreamingHttpResponse(
-        _stream_events(poll, cursor[:200], pace or StreamClock()), content_type="text/event-stream"
-    )
+    events = _stream_events(poll, cursor[:200], pace or StreamClock(), shares.name_asker(request))
+    response = StreamingHttpResponse(events, content_type="text/event-stream")
     response["Cache-Control"] = "no-store"
     response["X-Accel-Buffering"] = "no"
     response["Content-Encoding"] = "identity"  # compression would delay events
@@ -139,8 +140,9 @@ async def _wait(
     is_enough: Callable[[Document], bool],
     finish: Callable[[Document], Document],
     pace: StreamClock,
+    reader: str = "",
 ) -> AsyncIterator[bytes]:
-    has_seat = STREAM_SLOTS.acquire(blocking=False)
+    has_seat = STREAM_SEATS.take(reader)
     try:
         began = spoke = pace.now()
         document = await sync_to_async(do_and_let_go)(poll)
@@ -157,7 +159,7 @@ async def _wait(
         yield json.dumps({"error": {"code": "forbidden", "message": str(error)}}).encode()
     finally:
         if has_seat:
-            STREAM_SLOTS.release()
+            STREAM_SEATS.leave(reader)
 
 
 def answer_when(
@@ -178,7 +180,8 @@ def answer_when(
     if not seconds or is_enough(document) or not isinstance(request, ASGIRequest):
         return JsonResponse(dict(finish(document)))
     chosen = pace or StreamClock(lifetime=min(seconds, LIFETIME), pause=WAITING_PAUSE)
-    response = StreamingHttpResponse(_wait(poll, is_enough, finish, chosen), content_type="application/json")
+    pieces = _wait(poll, is_enough, finish, chosen, shares.name_asker(request))
+    response = StreamingHttpResponse(pieces, content_type="application/json")
     response["Content-Encoding"] = "identity"
     return response
 
@@ -187,8 +190,22 @@ Lines = Generator[str, None, None]
 """Must work with another connection than its first one: no cursor stays open between lines."""
 
 
-def _take_piece(lines: Lines) -> bytes:
+def watch_reader(request: HttpRequest, action: Action) -> Callable[[], None]:
+    """Return what raises a `WorkflowError` once a reader has lost the session, the account or a grant that they had."""
+    before = {grant.pk for grant in access.list_grants(request.user)}
+
+    def check() -> None:
+        reader = find_reader(request)
+        access.require(reader, action)
+        if not before <= {grant.pk for grant in access.list_grants(reader)}:
+            raise NotAllowedError("the rights of the reader changed")
+
+    return check
+
+
+def _take_piece(lines: Lines, check: Callable[[], None]) -> bytes:
     """Return some of the remaining lines; nothing at the end."""
+    check()
     taken, size = [], 0
     for line in lines:
         taken.append(line.encode())
@@ -198,17 +215,22 @@ def _take_piece(lines: Lines) -> bytes:
     return b"".join(taken)
 
 
-async def _draw(lines: Lines) -> AsyncIterator[bytes]:
+async def _draw(lines: Lines, check: Callable[[], None]) -> AsyncIterator[bytes]:
     try:
-        while piece := await sync_to_async(do_and_let_go)(partial(_take_piece, lines)):
+        while piece := await sync_to_async(do_and_let_go)(partial(_take_piece, lines, check)):
             yield piece
     finally:
         lines.close()
 
 
-def send_file(request: HttpRequest, lines: Lines, *, name: str, content_type: str) -> StreamingHttpResponse:
-    """Answer with a file of any length, with at most one piece of it in memory."""
+def send_file(
+    request: HttpRequest, lines: Lines, *, name: str, content_type: str, check: Callable[[], None]
+) -> StreamingHttpResponse:
+    """Answer with a file of any length, with at most one piece of it in memory.
+
+    - `check()` raises where the reader may read no further piece: the file breaks off.
+    """
     is_async = isinstance(request, ASGIRequest)
-    pieces = _draw(lines) if is_async else iter(partial(_take_piece, lines), b"")
+    pieces = _draw(lines, check) if is_async else iter(partial(_take_piece, lines, check), b"")
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
     return StreamingHttpResponse(pieces, content_type=content_type, headers=headers)

@@ -1,7 +1,6 @@
 """Streams: what they tell, when they end, who gets none; JSON that waits; files that are drawn line by line."""
 
 import json
-import threading
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from django.urls import reverse
 from applyviz.records.enums import PlanState
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.web.frame import streams
+from applyviz.web.frame.shares import Seats
 from applyviz.web.frame.streams import StreamClock, StreamEvent
 from applyviz.web.reviews.pages.plan_events import find_arrivals
 from applyviz.web.runs.pages.run_events import find_moves
@@ -66,14 +66,14 @@ def test_silent_stream_writes_now_and_then_and_does_not_live_for_good():
 
 
 def test_seats_are_given_back_and_full_ones_end_at_once(monkeypatch):
-    monkeypatch.setattr(streams, "STREAM_SLOTS", threading.BoundedSemaphore(1))
+    monkeypatch.setattr(streams, "STREAM_SEATS", Seats(1, each=1))
 
     def fail(place):
         raise RuntimeError("the look failed")
 
     with pytest.raises(RuntimeError, match="the look failed"):
         listen(fail, Clock().pace)
-    assert streams.STREAM_SLOTS.acquire(blocking=False)
+    assert streams.STREAM_SEATS.take("")
     assert listen(lambda place: None, Clock().pace) == []
 
 
@@ -199,8 +199,8 @@ def test_json_is_answered_at_once_where_nobody_waits_or_can(given):
 
 
 def test_json_is_answered_at_once_when_too_many_wait(monkeypatch):
-    monkeypatch.setattr(streams, "STREAM_SLOTS", threading.BoundedSemaphore(1))
-    streams.STREAM_SLOTS.acquire()
+    monkeypatch.setattr(streams, "STREAM_SEATS", Seats(1, each=1))
+    assert streams.STREAM_SEATS.take("another")
 
     assert ask_when({"mark": "old"})[1] == 0.0
 
@@ -208,7 +208,7 @@ def test_json_is_answered_at_once_when_too_many_wait(monkeypatch):
 def test_waiting_is_bounded_whatever_is_asked_for(monkeypatch):
     chosen = []
 
-    async def wait(look, is_enough, finish, pace):
+    async def wait(look, is_enough, finish, pace, reader):
         chosen.append(pace.lifetime)
         yield b"{}"
 
@@ -240,7 +240,9 @@ def draw(lines, **given):
     """The pieces of a file as a server that can stream takes them."""
 
     async def read():
-        response = streams.send_file(AsyncRequestFactory().get("/"), lines, name="a.csv", content_type="text/csv")
+        response = streams.send_file(
+            AsyncRequestFactory().get("/"), lines, name="a.csv", content_type="text/csv", check=lambda: None
+        )
         return [part async for part in response.streaming_content]
 
     return async_to_sync(read)()
@@ -257,7 +259,7 @@ def test_file_is_drawn_as_it_is_taken(monkeypatch):
 
     async def read_one():
         response: Any = streams.send_file(
-            AsyncRequestFactory().get("/"), lines(), name="a.csv", content_type="text/csv"
+            AsyncRequestFactory().get("/"), lines(), name="a.csv", content_type="text/csv", check=lambda: None
         )
         parts = response.streaming_content
         first = await anext(parts)
@@ -266,5 +268,7 @@ def test_file_is_drawn_as_it_is_taken(monkeypatch):
 
     assert (async_to_sync(read_one)(), made) == (b"0\n1\n", [0, 1])
     assert draw(lines()) == [b"0\n1\n", b"2\n3\n", b"4\n"]
-    plain: Any = streams.send_file(RequestFactory().get("/"), lines(), name="a.csv", content_type="text/csv")
+    plain: Any = streams.send_file(
+        RequestFactory().get("/"), lines(), name="a.csv", content_type="text/csv", check=lambda: None
+    )
     assert list(plain.streaming_content) == [b"0\n1\n", b"2\n3\n", b"4\n"]

@@ -79,9 +79,10 @@ def export(request: PageRequest, form: str) -> StreamingHttpResponse:
         raise NotVisibleError(f"there is no export as {form}")
     chosen = HistoryForm(request.GET).chosen
     wanted = ExportFormat(form)
+    check = streams.watch_reader(request, Action.AUDIT)
     lines = history.export_for(request.user, chosen, wanted)
     name = f"history-{'selection-' if chosen else ''}{chain.find_checkpoint().sequence}.{form}"
-    return streams.send_file(request, lines, name=name, content_type=CONTENT_TYPES[wanted])
+    return streams.send_file(request, lines, name=name, content_type=CONTENT_TYPES[wanted], check=check)
 
 
 @requires(Action.AUDIT, "GET", "HEAD", "POST")

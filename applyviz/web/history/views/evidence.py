@@ -38,9 +38,10 @@ def export(request: PageRequest, form: str) -> StreamingHttpResponse:
     if form not in list(ExportFormat) or period is None:
         raise NotVisibleError(f"there is no such evidence as {form}")
     wanted = ExportFormat(form)
+    check = streams.watch_reader(request, Action.AUDIT)
     lines = report.export_for(request.user, period, wanted)
     name = f"evidence-{period.since}-{period.until}{'-' + period.cluster if period.cluster else ''}.{form}"
-    return streams.send_file(request, lines, name=name, content_type=CONTENT_TYPES[wanted])
+    return streams.send_file(request, lines, name=name, content_type=CONTENT_TYPES[wanted], check=check)
 
 
 @requires(Action.VIEW, "GET", "HEAD", "POST")
