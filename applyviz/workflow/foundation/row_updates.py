@@ -18,9 +18,7 @@ _PLAIN_FIELDS = (models.CharField, models.TextField, models.IntegerField)
 _PLAIN = frozenset({str, int, type(None)})
 
 
-def _prepare(
-    row: models.Model, fields: Sequence[models.Field[Any, Any]], connection: BaseDatabaseWrapper
-) -> list[Any]:
+def _prepare(row: models.Model, fields: Sequence[models.Field[Any, Any]], connection: BaseDatabaseWrapper) -> list[Any]:
     """Return the values of a row for the database."""
     values = ((field, getattr(row, field.attname)) for field in fields)
     return [
