@@ -14,6 +14,7 @@ from applyviz.engine.objects.errors import ManifestError
 from applyviz.engine.objects.json_text import write_json
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject, MutableObject
+from applyviz.engine.ownership.managed_fields import read_owners
 from applyviz.engine.requests.options import (
     HANDOVER_MANAGER,
     ApplyMode,
@@ -223,8 +224,9 @@ class _Chooser:
             return replace(options, taken_fields=tuple(dict.fromkeys((*options.taken_fields, *taken))))
         offered = {one.path for one in handovers.list_live_fields(self.latest, holder.change)}
         offered |= {one.path for one in handovers.list_taken(self.latest, holder.ref)}
-        odd = [path for path in paths if path not in offered]
-        if odd:
+        owners = read_owners(holder.change.versions.live or {})
+        named = (path for path in paths if any(owner.manager in move.managers for owner in owners.of(path)))
+        if not set(paths) <= offered.union(named):
             text = f"{holder.ref}: another manager has set none of these fields to another value"
             self.note(move, "fields", text)
         mine = tuple(one.path for one in options.list_taken(key))

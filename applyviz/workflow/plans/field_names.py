@@ -15,6 +15,7 @@ from applyviz.engine.manifests.documents import ParsedFile
 from applyviz.engine.objects.paths import FieldPath, fields, render_path
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.ownership.managed_fields import read_owners
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.requests.replacement import name_object
 from applyviz.engine.schema.builtin import bundled
@@ -35,10 +36,15 @@ class FieldHolder:
     change: PlannedObject | None = None
 
     def list_paths(self) -> Mapping[str, FieldPath]:
-        """Return the fields of the manifest, and the maps and entries above them, by their names."""
-        kind = bundled().find_kind(self.ref.gvk)
-        objects = [self.manifest, *([self.change.versions.live or {}] if self.change else [])]
-        leaves = dict.fromkeys(path for obj in objects for path in list_leaves(kind.root if kind else None, obj))
+        """Return the fields of the manifest, and the maps and entries above them, by their names.
+
+        - Only managedFields name the entries of lists of a custom resource, whose schema is not at hand.
+        """
+        kind, live = bundled().find_kind(self.ref.gvk), (self.change.versions.live or {}) if self.change else {}
+        leaves = dict.fromkeys(
+            path for o in (self.manifest, live) for path in list_leaves(kind.root if kind else None, o)
+        )
+        leaves |= dict.fromkeys(path for entry in read_owners(live).entries for path in entry.fields)
         return {render_path(path[:end]): path[:end] for path in leaves for end in range(1, len(path) + 1)}
 
 

@@ -163,6 +163,21 @@ def test_hand_edit_is_taken_by_the_first_plan_or_a_later_one(team, program, is_n
     assert (live["data"]["a"], name_owners(live["metadata"]["managedFields"])) == ("2", left)
 
 
+@pytest.mark.parametrize("is_next", [False, True])
+def test_field_that_another_manager_owns_with_the_same_value_is_taken_from_it(team, program, is_next):
+    team.apply(config_map(a="1"))
+    team.apply(config_map(a="1"), field_manager="second")
+    moves = [move("take", SETTINGS_MAP, fields=[".data.a"], managers=["second"])]
+
+    if is_next:
+        post(program, body(config_map(a="1")))
+        post(program, {"moves": moves}, "reviews/3/plans/")
+    else:
+        post(program, body(config_map(a="1"), moves=moves))
+
+    assert options().taken_fields == (TakenField(MAP, ("f:data", "f:a"), "second", is_live=True),)
+
+
 def test_managers_give_up_their_fields_to_server_side_apply_and_back(team, program):
     team.apply(config_map(a="1"), mode=ApplyMode.CLIENT, field_manager="kubectl-client-side-apply")
     team.edit(SETTINGS, {"data": {"a": "2"}}, manager="helm")
