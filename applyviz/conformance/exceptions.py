@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from applyviz.conformance.cases import CaseResult
 
-_PLANS = ("plan-estimated", "replay")
-
 
 @dataclass(frozen=True)
 class NamedException:
@@ -26,11 +24,6 @@ EXCEPTIONS = (
         ("plan-estimated",),
         ("whole-claims step 22 ",),
         "whether its class lets a bound claim grow is known to the cluster alone, so an estimate lets it grow",
-    ),
-    NamedException(
-        _PLANS,
-        ("more-spellings step 13 ", "more-workloads step 19 "),
-        "who owns an atomic list afterwards in which only the spelling of a quantity changed",
     ),
     NamedException(
         ("replay",),

@@ -27,9 +27,12 @@ from applyviz.kubernetes.parity.go_types import (
     zero_of,
 )
 from applyviz.kubernetes.parity.json_text import Written, list_pairs, number_text, simplify
+from applyviz.kubernetes.parity.quantities import read_form
 
 _EMPTY: tuple[JSONValue, ...] = (None, "", False, 0)
 _MOST_STRICT = 100
+# The entries with quantities whose lists are merged by a key; other lists are compared whole.
+_MERGED = ("core/v1.Container", "core/v1.EphemeralContainer", "core/v1.EnvVar", "core/v1.Volume")
 _PROPS = "apiextensions/v1.JSONSchemaProps"
 
 
@@ -94,6 +97,7 @@ class Decoder:
     def __init__(self) -> None:
         self.saved: DecodeError | None = None
         self.strict: dict[tuple[str, str], None] = {}
+        self.is_atomic = False
 
     def note(self, word: str, path: str) -> None:
         """Record a message of strict validation, once, and up to a limit."""
@@ -150,7 +154,11 @@ class Decoder:
     def list(self, value: JSONValue, inner: Code, spot: Spot) -> Any:
         if not isinstance(value, list):
             return self.wrong(value, spot, None)
-        return [self.value(item, inner, spot.item(i, inner)) for i, item in enumerate(value)]
+        was_atomic = self.is_atomic
+        self.is_atomic = was_atomic or inner not in _MERGED
+        found = [self.value(item, inner, spot.item(i, inner)) for i, item in enumerate(value)]
+        self.is_atomic = was_atomic
+        return found
 
     def map(self, value: JSONValue, code: Code, spot: Spot) -> Any:
         if not isinstance(value, Mapping):
@@ -162,8 +170,6 @@ class Decoder:
             result[key] = self.value(item, code[1], spot.entry(key, code[1], code[2]))
         if code[1] == "y":  # bytes of nothing are stored as none
             return {key: "" if text is None else text for key, text in result.items()}
-        if code[1] == "Q":  # a ResourceList is rounded when it gets its defaults, so all of it is canonical at once
-            return {key: read_quantity(text) if isinstance(text, str) else text for key, text in result.items()}
         return result
 
     def plain(self, value: Any, code: str, spot: Spot) -> Any:
@@ -248,8 +254,10 @@ class Decoder:
         if isinstance(value, (dict, list, bool)):
             value = "{"  # no quantity begins with this
         text = (value if isinstance(value, str) else number_text(value)).strip()
-        self.text(read_quantity, text)
-        return text  # Go keeps its spelling until it is stored, so that `1000m` is not owned as `1` is
+        canonical = self.text(read_quantity, text)
+        # Go compares the numbers in a list that is replaced whole as it parsed them: `1000m` is not owned there as `1`.
+        is_same = not self.is_atomic or canonical is None or read_form(text) == read_form(canonical)
+        return canonical if is_same else text
 
     def int_or_string(self, value: Any, spot: Spot) -> Any:
         if isinstance(value, str) or (type(value) is int and fits_integer(value, "int32")):

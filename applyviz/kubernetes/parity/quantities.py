@@ -71,3 +71,32 @@ def canonical_quantity(text: str) -> str | None:
     if family == "exponent":
         return f"{mantissa}e{exponent}" if exponent else str(mantissa)
     return f"{mantissa}{_BY_EXPONENT[exponent]}"
+
+
+@lru_cache(maxsize=4096)
+def read_form(text: str) -> tuple[object, ...]:
+    """Return what Go holds of a quantity once it is parsed: number, scale, suffix family, and the text if it is kept.
+
+    - Rule: `ParseQuantity`. Quantities of one value differ in it: `0.5` is 5 with scale -1, `500m` is 500 with -3.
+    """
+    match = _SHAPE.match(text)
+    if match is None or text == "0":
+        return (0, 0, "decimal", text)
+    sign, digits, suffix = match.group(1), match.group(2), match.group(3) or ""
+    whole, _, fraction = digits.partition(".")
+    whole = whole.lstrip("0") or "0"
+    length, is_binary = len(whole) + len(fraction), suffix in _BINARY
+    if is_binary:
+        exponent = 10 * _BINARY[suffix]
+        room = -1 if fraction else 14 - len(whole) - exponent * 3 // 10
+    else:
+        exponent = _DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:])
+        room = 18 - length
+    scale = 0 if is_binary else exponent - len(fraction)
+    parsed = parse_quantity(text)
+    if parsed is None or room < 0 or scale < -9:
+        return ("large", *(parsed or ()))
+    shifted = whole + fraction
+    number = int(f"{sign}{shifted}") * (2**exponent if is_binary else 1)
+    is_kept = int(shifted) % 8 != 0 if is_binary else scale % 3 == 0 and shifted[-3:] != "000" and shifted[0] != "0"
+    return (number, scale, parsed[1], text if is_kept else "")

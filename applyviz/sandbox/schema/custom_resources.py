@@ -6,6 +6,7 @@ nulls that no schema allows are dropped, the metadata of embedded resources is d
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from applyviz.engine.manifests.metadata import name_of_type
@@ -25,7 +26,8 @@ def read_custom(
 ) -> Decoded:
     """Return a custom resource as the server holds it; `is_of_schema` if its kind and version match the schema.
 
-    - `is_applied`: it comes from a server-side apply, which drops no nulls and leaves embedded objects to validation.
+    - `is_applied`: it comes from a server-side apply, which drops no nulls and leaves invalid embedded objects to
+      validation.
     - Raises `DecodeError` for invalid metadata.
     """
     result: MutableObject = clone({k: v for k, v in obj.items() if k != "metadata"})
@@ -35,9 +37,11 @@ def read_custom(
         metadata, unknown = read_metadata(obj["metadata"], "metadata")
     if is_of_schema:
         unknown += [f'unknown field "{path}"' for path in sorted(prune(result, schema or _ANYTHING))]
-        if not is_applied:
+        if is_applied:
+            _coerce(result, schema, "", _coerce_valid)
+        else:
             drop_nulls(result, schema)
-            unknown += sorted(_coerce(result, schema, ""))
+            unknown += sorted(_coerce(result, schema, "", _coerce_embedded))
         fill_defaults(result, schema)
     return Decoded({**result, "metadata": metadata}, unknown)
 
@@ -55,24 +59,26 @@ def read_metadata(value: Any, path: str) -> tuple[MutableObject, list[str]]:
     return metadata, [f'unknown field "{path}.{field}"' for _, field in decoder.strict]
 
 
-def _coerce(value: JSONValue, schema: JSONValue, path: str) -> list[str]:
+def _coerce(
+    value: JSONValue, schema: JSONValue, path: str, decode: Callable[[MutableObject, str], list[str]]
+) -> list[str]:
     """Decode the metadata of embedded resources in place; return the unknown fields."""
     if not isinstance(schema, dict):
         return []
     found: list[str] = []
     if isinstance(value, dict):
         if path and schema.get("x-kubernetes-embedded-resource"):
-            found += _coerce_embedded(value, path)
+            found += decode(value, path)
         properties, additional = schema.get("properties") or {}, schema.get("additionalProperties")
         for name in sorted(value):
             at = f"{path}.{name}" if path else name
             if name in properties:
-                found += _coerce(value[name], properties[name], at)
+                found += _coerce(value[name], properties[name], at, decode)
             elif isinstance(additional, dict):
-                found += _coerce(value[name], additional, f"{path}[{name}]" if path else name)
+                found += _coerce(value[name], additional, f"{path}[{name}]" if path else name, decode)
     elif isinstance(value, list):
         for number, item in enumerate(value):
-            found += _coerce(item, schema.get("items"), f"{path}[{number}]")
+            found += _coerce(item, schema.get("items"), f"{path}[{number}]", decode)
     return found
 
 
@@ -87,3 +93,15 @@ def _coerce_embedded(value: MutableObject, path: str) -> list[str]:
     except DecodeError as error:
         raise DecodeError(str(invalid(f"{path}.metadata", value["metadata"], str(error)))) from None
     return unknown
+
+
+def _coerce_valid(value: MutableObject, path: str) -> list[str]:
+    """Decode the metadata of an embedded resource, which drops a creation time of null, unless it is invalid."""
+    decoded = clone(value)
+    try:
+        is_known = not _coerce_embedded(decoded, path)
+    except DecodeError:
+        return []
+    if is_known:
+        value.update(decoded)
+    return []

@@ -21,13 +21,15 @@ _WITHOUT_GENERATION = frozenset(
         "configmaps", "secrets", "services", "serviceaccounts", "endpoints", "events", "namespaces", "nodes",
         "limitranges", "resourcequotas", "persistentvolumes", "persistentvolumeclaims", "componentstatuses",
         "horizontalpodautoscalers", "roles", "rolebindings", "clusterroles", "clusterrolebindings", "leases",
-        "storageclasses", "csidrivers", "csinodes", "csistoragecapacities", "volumeattachments", "runtimeclasses",
+        "storageclasses", "csinodes", "csistoragecapacities", "volumeattachments", "runtimeclasses",
         "certificatesigningrequests", "controllerrevisions", "servicecidrs", "ipaddresses", "resourceclaims",
         "resourceclaimtemplates", "volumeattributesclasses", "apiservices",
     }
 )  # fmt: skip
 # Their generation starts at 1 and never increases.
 _FIRST_GENERATION = frozenset({"priorityclasses"})
+# They get a generation with their first change.
+_CHANGED_GENERATION = frozenset({"csidrivers"})
 # Their strategy compares with `reflect.DeepEqual`: empty is not absent, so each write of an empty list counts.
 _COUNTS_EMPTY = frozenset({"networkpolicies", "validatingwebhookconfigurations", "mutatingwebhookconfigurations"})
 _STATUS_FROM_CLIENT = frozenset({"nodes", "apiservices"})
@@ -51,7 +53,7 @@ def prepare_create(target: ResourceTarget, obj: MutableObject) -> None:
     """Convert a new object to its stored form; `metadata.uid` is already set."""
     if target.has_status and target.plural != CRD_PLURAL:
         _reset_status(target, obj)
-    if has_generation(target):
+    if has_generation(target) and target.plural not in _CHANGED_GENERATION:
         obj["metadata"]["generation"] = 1
     rule = _CREATE.get(target.plural) if target.struct is not None else None
     if rule is not None:
@@ -95,6 +97,9 @@ def _store_struct(value: MutableObject, struct: GoStruct) -> None:
             continue
         if isinstance(item, str) and field.code in ("Q", ["*", "Q"]):
             value[name] = read_quantity(item)
+            continue
+        if isinstance(item, dict) and field.code[1:2] == ["Q"]:
+            value[name] = {key: read_quantity(text) if isinstance(text, str) else text for key, text in item.items()}
             continue
         if item == [] and isinstance(field.code, list) and field.code[0] == "[" and not field.drops_empty:
             value[name] = None
@@ -154,7 +159,10 @@ def _count_generation(target: ResourceTarget, obj: MutableObject, live: JSONObje
         is_changed = True
     if target.plural == "endpointslices" and meta.get("labels") != before.get("labels"):
         is_changed = True
-    meta["generation"] = before.get("generation", 1) + (is_changed and target.plural not in _FIRST_GENERATION)
+    if target.plural in _CHANGED_GENERATION and not is_changed and "generation" not in before:
+        return
+    first = 0 if target.plural in _CHANGED_GENERATION else 1
+    meta["generation"] = before.get("generation", first) + (is_changed and target.plural not in _FIRST_GENERATION)
 
 
 def _has_other_content(obj: JSONObject, live: JSONObject) -> bool:

@@ -116,7 +116,17 @@ def _claim(obj: JSONObject) -> Iterator[FieldError]:
     yield from validate_claim_spec(obj["spec"], "spec")
 
 
+def _is_class_moved(obj: JSONObject, live: JSONObject) -> bool:
+    """Return whether the class of a claim moves from its annotation to its field."""
+    named, had_named = ((one["metadata"].get("annotations") or {}).get(_CLASS) for one in (obj, live))
+    is_same_class = had_named is not None and obj["spec"].get("storageClassName") == had_named
+    return is_same_class and "storageClassName" not in live["spec"] and named in (None, had_named)
+
+
 def _claim_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
+    named, had_named = ((one["metadata"].get("annotations") or {}).get(_CLASS, "") for one in (obj, live))
+    if named != had_named and not _is_class_moved(obj, live):
+        yield invalid(f"metadata.annotations.{_CLASS}", named, "field is immutable")
     # The volume name of a claim can be set once, and so can its class, unless an annotation names one.
     is_classed = "storageClassName" in live["spec"] or _CLASS in (live["metadata"].get("annotations") or {})
     once = (

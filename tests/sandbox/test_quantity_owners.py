@@ -1,0 +1,30 @@
+"""Who owns a list afterwards in which only the spelling of an amount changed, as a real API server answered."""
+
+from __future__ import annotations
+
+import pytest
+
+from applyviz.kubernetes.parity.quantities import canonical_quantity, read_form
+
+
+@pytest.mark.parametrize(
+    ("live", "sent", "is_taken"),
+    [
+        ("500m", "0.5", True),
+        ("500m", ".5", True),
+        ("500m", "5e-1", True),
+        ("2", "2000m", True),
+        ("2", "2.0", True),
+        ("2", "0.002k", True),
+        ("512Mi", "524288Ki", False),
+        ("512Mi", "0.5Gi", True),
+        ("512Mi", "536870912", True),
+        ("1k", "1000", True),
+        ("1k", "1e3", True),
+        ("10", "1e1", True),
+        ("0", "0", False),
+        ("1G", "1G", False),
+    ],
+)
+def test_list_is_taken_over_if_go_parses_the_amount_differently(live, sent, is_taken):
+    assert (read_form(canonical_quantity(live)) != read_form(sent)) is is_taken
