@@ -5,7 +5,8 @@ Decided by calculating with and without each input, never by comparing how value
 - *your manifest* caused it if the merge of last applied, manifest and live already differs from live there, and the
   answer of the server would be another one without that: if the live object were written as it is.
 - *the server* caused it if only its answer differs, or if it did not keep what the merge asks for.
-- *from the live entry with the same key* is true where live has an entry beside it that shares a key and the value.
+- *from the live entry with the same key* is true where live has an entry beside it that shares a key and the value, and
+  *by another entry of your manifest* where the manifest has one.
 - *no longer in the manifest*, *null* and *set* are what the manifest says there, or above; *although your manifest
   contains it* is about the entry.
 
@@ -43,6 +44,7 @@ _CLAIMS = (
     (r"to null", "null"),
     (r"although your manifest contains it", "shared"),
     (r"from the live entry with the same", "kept"),
+    (r"another entry of your manifest with the same", "beside"),
     (r"no longer in the manifest|you dropped", "dropped"),
     (r"keeps only what your manifest sets|replaced as a whole|directive", "whole"),
     (r"set in your manifest|your manifest changes it|overwritten: .* loses", "set"),
@@ -97,15 +99,17 @@ class _Causes:
             yield "it is what the merge asks for"
         if claim != "server" and not by_manifest:
             yield "the merge does not ask for it"
-        if claim == "kept" and not self._is_beside(path):
+        if claim == "kept" and not self._is_beside(path, self._live):
             yield "no live entry beside it has that value"
+        if claim == "beside" and not self._is_beside(path, self._manifest):
+            yield "no other entry of the manifest has that value"
         yield from self._judge_manifest(claim, row)
 
-    def _is_beside(self, path: FieldPath) -> bool:
-        """Return whether another live entry shares a key with the entry of a path, and has the same value there."""
+    def _is_beside(self, path: FieldPath, obj: JSONValue) -> bool:
+        """Return whether another entry of an object shares a key with that of a path, and has the same value there."""
         entry = _find_entry(path)
         keys, below = json.loads(entry[-1][2:]), path[len(entry) :]
-        found = covering.find(self._live, entry[:-1])
+        found = covering.find(obj, entry[:-1])
         twins = [e for e in found if any(e.get(n) == v for n, v in keys.items())] if isinstance(found, list) else []
         return any(not _differs(covering.find(twin, below), covering.find(self._after, path)) for twin in twins)
 

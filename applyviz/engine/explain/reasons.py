@@ -48,6 +48,7 @@ class Reason(StrEnum):
     REPLACED_WHOLE = "replaced-whole"
     SHARED_MERGE_KEY = "shared-merge-key"
     KEPT_UNDER_ANOTHER_KEY = "kept-under-another-key"
+    FROM_ANOTHER_ENTRY = "from-another-entry"
     LIVE_ONLY = "live-only"
     OWNED_BY_OTHERS = "owned-by-others"
     STILL_OWNED_BY_OTHERS = "still-owned-by-others"

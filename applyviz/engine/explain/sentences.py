@@ -34,6 +34,7 @@ _BY_REASON: dict[Reason, str] = {
     Reason.REPLACED_WHOLE: "Atomic field: replaced as a whole",
     Reason.SHARED_MERGE_KEY: "Removed although your manifest contains it: another entry with the same `{path}` goes",
     Reason.KEPT_UNDER_ANOTHER_KEY: "the merge keeps it from the live entry with the same `{path}`",
+    Reason.FROM_ANOTHER_ENTRY: "set by another entry of your manifest with the same `{path}`",
     Reason.LIVE_ONLY: "live only: kept",
     Reason.OWNED_BY_OTHERS: "live only, kept: {owners} owns it",
     Reason.STILL_OWNED_BY_OTHERS: "Not removed: {owners} still owns it",

@@ -10,6 +10,7 @@ _ALWAYS = frozenset(
         Reason.REPLACED_WHOLE,
         Reason.SHARED_MERGE_KEY,
         Reason.KEPT_UNDER_ANOTHER_KEY,
+        Reason.FROM_ANOTHER_ENTRY,
         Reason.OWNED_BY_OTHERS,
         Reason.STILL_OWNED_BY_OTHERS,
         Reason.NO_LAST_APPLIED,

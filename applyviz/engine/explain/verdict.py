@@ -60,7 +60,7 @@ def judge_server(versions: ObjectVersions, path: FieldPath, row: Row) -> LeafExp
     # The server completes and spells anew what the merge asks for. It changed a field itself only if the merge asks for
     # nothing that live lacks, and nothing of live is gone.
     if is_answer_to(merged, after) and not (
-        operation is not UNCHANGED and is_answer_to(merged, live) and is_answer_to(live, after)
+        operation is not UNCHANGED and _asks_nothing(merged, live) and is_answer_to(live, after)
     ):
         return None
     if merged is MISSING and after == {} and versions.merged.is_hollow(path):
@@ -70,6 +70,11 @@ def judge_server(versions: ObjectVersions, path: FieldPath, row: Row) -> LeafExp
             operation = FieldOperation.DEFAULTED
         return LeafExplanation(operation, Reason.SERVER_DEFAULT, stage=Stage.DEFAULTS)
     return LeafExplanation(operation, Reason.SERVER_CHANGED, stage=Stage.SERVER)
+
+
+def _asks_nothing(merged: JSONValue, live: JSONValue) -> bool:
+    """Return whether the merge asks for nothing that live lacks; a single value in another spelling is asked for."""
+    return is_answer_to(merged, live) if isinstance(merged, Mapping | list) else is_same(merged, live)
 
 
 def is_answer_to(asked: JSONValue, answer: JSONValue) -> bool:
@@ -97,6 +102,9 @@ def _is_unbroken(asked: JSONValue, answer: JSONValue) -> bool:
 def judge_set(versions: ObjectVersions, path: FieldPath, operation: FieldOperation) -> LeafExplanation:
     """Return the explanation of a leaf that the manifest sets."""
     wanted, above = versions.manifest.get(path), versions.manifest.find_above(path)
+    written = find_written_beside(versions, path)
+    if written:
+        return LeafExplanation(operation, Reason.FROM_ANOTHER_ENTRY, written)
     if wanted is MISSING and above is None and not versions.manifest.has_path(path):
         kept = find_merged_entry(versions, path)
         if kept:
@@ -109,6 +117,8 @@ def judge_set(versions: ObjectVersions, path: FieldPath, operation: FieldOperati
     if operation is FieldOperation.CHANGED and isinstance(wanted, list | dict) and wanted:
         return LeafExplanation(operation, Reason.REPLACED_WHOLE)
     if wanted is MISSING and above is not None:
+        if versions.manifest.get(above) == {}:  # the manifest asks for nothing in it, so this is a default
+            return LeafExplanation(FieldOperation.DEFAULTED, Reason.SERVER_DEFAULT, stage=Stage.DEFAULTS)
         return LeafExplanation(operation, Reason.REPLACED_WHOLE, render_path(above))
     return LeafExplanation(operation, Reason.MANIFEST_SETS)
 
@@ -126,6 +136,25 @@ def find_merged_entry(versions: ObjectVersions, path: FieldPath) -> str:
         key = find_merge_key(versions.root if versions.is_strategic else None, entry)
         twins = versions.live.list_twins(entry, key) if key else ()
         if any(is_same(versions.live.get((*twin, *below)), after) for twin in twins):
+            return key
+    return ""
+
+
+def find_written_beside(versions: ObjectVersions, path: FieldPath) -> str:
+    """Return the merge key by which another entry of the manifest sets a value, and not its own entry; "" if none.
+
+    - Rule: client-side apply merges entries with one merge key into one, whatever their other keys are.
+    """
+    after = versions.merged.get(path)
+    if after is MISSING or is_answer_to(versions.manifest.get(path), after):
+        return ""
+    for length in range(1, len(path)):
+        entry, below = path[:length], path[length:]
+        if entry[-1][0] != "k" or not versions.manifest.has_path(entry):
+            continue
+        key = find_merge_key(versions.root if versions.is_strategic else None, entry)
+        twins = versions.manifest.list_twins(entry, key) if key else ()
+        if any(is_answer_to(versions.manifest.get((*twin, *below)), after) for twin in twins):
             return key
     return ""
 

@@ -100,12 +100,12 @@ class Column:
         return [path for path in self._twins.get((entry[:-1], name, value), ()) if path != entry]
 
     def is_hollow(self, path: FieldPath) -> bool:
-        """Return whether there is a value below a path, and every one of them is an empty map."""
+        """Return whether there is a value below a path, and every one of them is an empty map or null."""
         if self._filled is None:
             self._filled = set()
             for leaf, row in self._rows.items():
                 value = row[self._index]
-                if value is not MISSING and value != {}:
+                if value is not MISSING and value is not None and value != {}:
                     self._filled.add(())
                     self._add_paths(leaf, self._filled)
         return self.has_path(path) and path not in self._filled

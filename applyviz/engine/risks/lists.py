@@ -113,7 +113,8 @@ def _duplicates_at(subject: RiskSubject, plain: PlainPath, value: list[Any], nod
 def find_shared_keys(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the entries that the manifest contains and a client-side apply removes with another of their merge key.
 
-    - Rule: `$patch: delete` names an entry by its merge key alone, so it removes each live entry with that key.
+    - Rule: `$patch: delete` names an entry by its merge key alone, so it removes each live entry with that key. An
+      entry that the same patch adds again is there once the server has filled in its other keys.
     """
     kind, result = subject.kind, subject.result if subject.merged is None else subject.merged
     if subject.is_server_side or kind is None or not kind.is_strategic:
@@ -123,6 +124,7 @@ def find_shared_keys(subject: RiskSubject) -> Iterator[Risk]:
     root = kind.root
     wanted = list_leaves(root, subject.manifest)
     live, left = (_list_entry_paths(list_leaves(root, obj)) for obj in (subject.live, result))
+    left |= _list_entry_paths(list_leaves(root, subject.result or {}))
     for entry in _list_entry_paths(wanted):
         key = find_merge_key(root, entry) if entry in live and entry not in left else ""
         if not key or (*entry, "f:$patch") in wanted:

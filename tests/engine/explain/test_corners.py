@@ -55,7 +55,7 @@ def surge(**fields_of_it):
         (
             STRATEGY,
             {"manifest": surge(), "live": {}, "after": surge(maxSurge=1)},
-            (FieldOperation.SET, Reason.REPLACED_WHOLE),
+            (FieldOperation.DEFAULTED, Reason.SERVER_DEFAULT),
         ),
     ],
 )
