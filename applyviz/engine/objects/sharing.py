@@ -6,7 +6,7 @@ from operator import is_
 from typing import Any
 
 from applyviz.engine.objects.json_text import write_json
-from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.objects.values import JSONObject, JSONValue
 
 # How deep whole parts are compared by their text, a hundred times as fast as one by one. A value is written at most so
 # often, so that the cost of a very deep one is still linear.
@@ -30,7 +30,7 @@ def share_equal(value: Any, like: Any, *, deep: int = _DEEPEST) -> Any:
     return like if is_equal else value
 
 
-def _is_written_alike(value: Any, like: Any) -> bool:
+def _is_written_alike(value: object, like: object) -> bool:
     """Return whether two values are equal and have the same text; False where that cannot be told at once."""
     try:
         return bool(value == like) and write_json(value) == write_json(like)
@@ -38,7 +38,7 @@ def _is_written_alike(value: Any, like: Any) -> bool:
         return False
 
 
-def _share_list(value: list[Any], like: list[Any], deep: int) -> list[Any]:
+def _share_list(value: list[JSONValue], like: list[JSONValue], deep: int) -> list[JSONValue]:
     items = [share_equal(item, other, deep=deep) for item, other in zip(value, like, strict=False)]
     if len(value) == len(like) and all(map(is_, items, like)):
         return like

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any
+from typing import TypeAlias
 
 from django.db import connections, models, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+_Value: TypeAlias = "str | int | bytes | None"
 _PLAIN_FIELDS = (models.CharField, models.TextField, models.IntegerField)
 _PLAIN = frozenset({str, int, type(None)})
 
 
-def _prepare(row: models.Model, fields: Sequence[models.Field[Any, Any]], connection: BaseDatabaseWrapper) -> list[Any]:
+def _prepare(
+    row: models.Model, fields: Sequence[models.Field[object, object]], connection: BaseDatabaseWrapper
+) -> list[_Value]:
     """Return the values of a row for the database."""
     values = ((field, getattr(row, field.attname)) for field in fields)
     return [
