@@ -31,7 +31,7 @@ def share_equal(value: Any, like: Any, *, deep: int = _DEEPEST) -> Any:
 
 
 def _is_written_alike(value: object, like: object) -> bool:
-    """Return whether two values are equal and have the same text; False where that cannot be told at once."""
+    """Return whether two values are equal and have the same text; False where their text cannot be written."""
     try:
         return bool(value == like) and write_json(value) == write_json(like)
     except (UnicodeError, TypeError, RecursionError):
