@@ -111,6 +111,7 @@ def test_run_tells_its_story_and_a_second_start_keeps_it(start):
     assert (get(first, "/readyz"), get(first, "/login/")) == (200, 200)
     assert sorted(first.accounts) == ["alice", "bob", "charlie", "dana", "dora"]
     assert first.press_control_c() == 0
+    assert "GET /" not in first.output, "the address stays on the screen"
     assert first.is_group_gone()
 
     second = start()

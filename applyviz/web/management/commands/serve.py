@@ -58,6 +58,15 @@ def _end_cleanly(server: uvicorn.Server) -> None:
         signal.signal(number, ask)
 
 
+def _keep_address_on_screen() -> None:
+    """Log requests only if `LOG_LEVEL` asks for it.
+
+    - The options of uvicorn would not last: the application sets up logging again when uvicorn loads it.
+    """
+    for name in ("uvicorn", "uvicorn.access", "uvicorn.error"):
+        settings.LOGGING["loggers"][name]["level"] = settings.LOGGING["root"]["level"]
+
+
 class Command(BaseCommand):
     """`manage.py serve [--host 127.0.0.1] [--port 8000] [--reset]`."""
 
@@ -131,11 +140,10 @@ class Command(BaseCommand):
         warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous iterators")
         scan_process.start_processes()
         worker = EmbeddedWorker()
+        _keep_address_on_screen()
         config = uvicorn.Config(
             "applyviz.asgi:application",
-            log_level="warning",
             log_config=None,
-            access_log=False,
             proxy_headers=False,  # `ProxyMiddleware` knows which proxies count
             lifespan="off",
             timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
