@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from django.urls import reverse
 
+from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.digest.serialize import change_from_json
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import Risk, RiskLevel
@@ -13,7 +14,8 @@ from applyviz.engine.risks.restarts import PODS_RESTART
 from applyviz.records.models import Acknowledgment
 from applyviz.web.components.object_links import link_alone
 from applyviz.workflow.approvals import acknowledgments
-from tests.builders import make_policy
+from applyviz.workflow.plans import live_values
+from tests.builders import make_policy, map_person
 from tests.web import builders, rows
 
 KIND = PODS_RESTART.slug
@@ -55,6 +57,20 @@ def test_blocker_leads_to_the_risk(as_bob, dangerous):
     assert f'<a href="{url(dangerous, "show-risks")}#risk-{KIND}">1 risk to acknowledge</a>' in page
     assert "Acknowledge for this and the listed object" in page
     assert 'name="shown" value="1"' in page
+
+
+def test_a_secret_that_is_hidden_from_the_reader_is_not_offered_with_others(as_bob, bob, alice, monkeypatch):
+    change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), open_fields=())
+    change = replace(change, risks=(Risk(PODS_RESTART, RiskLevel.HIGH, facts={"strategy": "Recreate"}),))
+    secret = replace(change, ref=ObjectRef(GroupVersionKind("", "v1", "Secret"), "shop", "login"))
+    plan = rows.make_plan(alice, [change, secret])
+    assert "Acknowledge for this and the listed object" in show(as_bob, plan)
+    map_person(plan.target.cluster, bob, "bob@example")
+    monkeypatch.setattr(live_values, "list_allowed", lambda *names, by: [])
+
+    page = show(as_bob, plan)
+
+    assert ('name="one"' in page, "Acknowledge for this and the listed object" in page) == (True, False)
 
 
 def test_note_is_taken_for_one_object_and_taken_back(as_bob, dangerous):

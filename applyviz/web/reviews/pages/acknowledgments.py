@@ -20,6 +20,7 @@ from applyviz.workflow.approvals import acknowledgments
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.blockers import OpenRisk
+from applyviz.workflow.plans.live_values import hidden_positions
 
 # This many other objects with the same risk are listed, and acknowledged, at once.
 SHOWN = 50
@@ -71,7 +72,9 @@ class _PlanAcknowledgments:
 
 
 def _load_acknowledgments(plan: Plan, person: Person) -> _PlanAcknowledgments:
-    required = acknowledgments.list_required(plan) if plan.state == PlanState.COMPLETE else ()
+    found = acknowledgments.list_required(plan) if plan.state == PlanState.COMPLETE else ()
+    hidden = hidden_positions(plan) if found else ()
+    required = tuple(risk for risk in found if risk.position not in hidden)
     latest = plan.review.latest_plan if required else None
     is_latest = plan.review.state == ReviewState.OPEN and latest is not None and latest.pk == plan.pk
     can_act = is_latest and access.can(person, Action.ACKNOWLEDGE, access.scopes_of(plan.review))
