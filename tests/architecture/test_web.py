@@ -145,3 +145,40 @@ def test_forms_read_no_files_and_no_tables(path):
 
 def test_there_are_forms():
     assert len(find_forms()) > 10
+
+
+# Pages get rows and results as their reader may see them from `live_values`. Why these may query some themselves:
+QUERIES = {
+    "history/pages/object_timeline.py": "shows each row and result for its reader, plan by plan",
+    "reviews/pages/acknowledgments.py": "the risks of objects that are not hidden",
+    "reviews/pages/addons/tab.py": "names of objects and addons",
+    "reviews/pages/addons/table.py": "names of objects and addons",
+    "reviews/pages/change_record.py": "the outcomes of objects that are not hidden",
+    "reviews/pages/plan_events.py": "a number of objects",
+    "reviews/pages/request_archive.py": "shows the rows, a hundred at a time",
+    "reviews/pages/review_header.py": "whether there are workloads",
+    "reviews/pages/search/field_lines.py": "lines of all objects, of which each reader searches their own",
+    "reviews/pages/search/in_reviews.py": "no Secret that is compared with live",
+    "reviews/pages/sources/visitor_chain.py": "names of objects and files",
+    "reviews/pane/resolutions.py": "a number, without the hidden ones",
+    "runs/pages/run_events.py": "without the hidden ones",
+    "runs/pages/run_rows.py": "numbers of outcomes, in lists of runs",
+    "search/pages.py": "names of objects",
+    "api/responses.py": "shows the rows and results, some at a time",
+    "api/views.py": "a number of objects",
+}
+
+
+QUERY = re.compile(r"(\b(plan|found|run)\.(changes|results)|\bObject(Change|Result)\.objects)\.\w+$")
+
+
+def queries_rows(tree):
+    return any(QUERY.search(ast.unparse(node)) for node in ast.walk(tree) if isinstance(node, ast.Attribute))
+
+
+def test_pages_read_rows_as_their_reader_may_see_them():
+    room = ROOT / "applyviz" / "web"
+
+    found = {str(path.relative_to(room)) for path in files_below("applyviz/web", ".py") if queries_rows(parse(path))}
+
+    assert found == set(QUERIES)

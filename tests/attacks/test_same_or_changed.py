@@ -25,7 +25,7 @@ from applyviz.clusters import connect
 from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.records.enums import PlanState, Role
-from applyviz.records.models import AuditEntry, Plan
+from applyviz.records.models import AuditEntry, Comment, Plan
 from applyviz.records.worker_enums import WorkerRequestKind
 from applyviz.web.components.object_links import link_alone
 from applyviz.web.frame import streams
@@ -126,8 +126,23 @@ def test_authors_and_approvers_of_the_place_see_it(team: Team, monkeypatch, mode
 
     for person in (team.alice, team.bob):
         shown = planner.get_plan(wrong.number, review_number=wrong.review.number, for_user=person)
-        assert live_values.view_of(shown).readable is None
+        assert live_values.hidden_positions(shown) == frozenset()
         assert shown.counts == wrong.counts
+
+
+def test_a_viewer_comments_on_no_field_of_a_secret_that_is_hidden_from_them(team: Team, monkeypatch) -> None:
+    scene(team, monkeypatch, ApplyMode.SERVER)
+    right, wrong = two_plans(team, ApplyMode.SERVER)
+    viewer = Client()
+    viewer.force_login(make_person("vera", Role.VIEWER))
+
+    for plan in (right, wrong):
+        address = f"/reviews/{plan.review.number}/plans/{plan.number}/comments/"
+        for field in range(len(told_by(plan))):
+            answer = viewer.post(address, {"text": "a guess", "position": "0", "field": str(field)})
+            assert answer.status_code == 422
+
+    assert not Comment.objects.exists()
 
 
 def map_alice(team: Team) -> None:

@@ -12,7 +12,7 @@ from applyviz.engine.ownership.managed_fields import find_entries
 from applyviz.engine.planning.model import plan as engine
 from applyviz.records.enums import Outcome
 from applyviz.records.models import JournalEntry, ObjectResult
-from applyviz.workflow.plans.live_values import LiveView
+from applyviz.workflow.plans.changes import read_masked
 
 _DELETED = (Outcome.DELETED,)
 
@@ -54,14 +54,15 @@ def _read_after(result: ObjectResult, last: JournalEntry | None, before: list[JS
     return _list_entries(answer) if is_object else None
 
 
-def list_of_results(results: Sequence[ObjectResult], view: LiveView) -> list[JSONObject | None]:
+def list_of_results(results: Sequence[ObjectResult]) -> list[JSONObject | None]:
     """Return managedFields of each object of a run: as the plan read them, and as the last answer has them.
 
+    - `results`: as the reader may see them, with their documents.
     - None if the reader may not see the object; `after` is None if no answer has it.
     """
     writes, found = _read_last_writes(results), list[JSONObject | None]()
     for result in results:
-        planned = present_planned(view.read(result.change))
+        planned = present_planned(read_masked(result.change))
         if planned is not None:
             planned = {**planned, "after": _read_after(result, writes.get(result.pk), planned["before"])}
         found.append(planned)

@@ -42,7 +42,15 @@ from applyviz.workflow.foundation import sentences
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.live import plan_comparison
 from applyviz.workflow.plans import graphs
-from applyviz.workflow.plans.live_values import LiveView, hidden_positions, show_result, show_run, view_of
+from applyviz.workflow.plans.changes import read_masked
+from applyviz.workflow.plans.live_values import (
+    hidden_positions,
+    list_results,
+    list_rows,
+    show_results,
+    show_rows,
+    show_run,
+)
 
 
 def _present_preset(review: Review) -> JSONObject | None:
@@ -66,7 +74,7 @@ def _present_review(review: Review, root: str) -> JSONObject:
 
 
 def _count(plan: Plan) -> JSONObject:
-    rows = view_of(plan).show(plan.changes.defer("document", "sealed"))
+    rows = list_rows(plan)
     sure, conflicts = Counter(row.certainty for row in rows), sum(row.conflicts for row in rows)
     return {"operations": plan.counts, "certainty": dict(sure), "conflicts": conflicts}
 
@@ -216,11 +224,8 @@ def _present_requests(change: engine.PlannedObject) -> list[JSONObject]:
     ]
 
 
-def _present_object(
-    row: ObjectChange, options: ApplyOptions, view: LiveView, owners: Sequence[OwnerShare]
-) -> JSONObject:
-    change = view.read(row)
-    (row,) = view.show([row])
+def _present_object(row: ObjectChange, options: ApplyOptions, owners: Sequence[OwnerShare]) -> JSONObject:
+    change = read_masked(row)
     return {
         "position": row.position,
         "operation": row.operation,
@@ -249,10 +254,10 @@ def _present_object(
 def list_objects(plan: Plan, *, start: int, count: int) -> list[JSONObject]:
     """Return some objects of a plan in order, unchanged ones too; every Secret value is masked."""
     options = options_from_json(plan.options)
-    rows = plan.changes.defer("sealed").order_by("position")[start : start + count]
+    rows = show_rows(plan, plan.changes.defer("sealed").order_by("position")[start : start + count])
     found = graphs.read_owners(plan)
     owners = {} if found is None else {n: one.shares for n, one in enumerate(found.objects)}
-    return [_present_object(row, options, view_of(plan), owners.get(row.position, ())) for row in rows]
+    return [_present_object(row, options, owners.get(row.position, ())) for row in rows]
 
 
 def present_run(run: ApplyRun, *, root: str) -> JSONObject:
@@ -305,9 +310,7 @@ def _present_result(result: ObjectResult) -> JSONObject:
 
 def present_run_with_results(run: ApplyRun, *, for_user: Person, root: str) -> JSONObject:
     """Return a run with the outcome of each object, and what a retry could do."""
-    results = ObjectResult.objects.filter(run=run).select_related("change").order_by("position")
-    document, view = present_run(run, root=root), view_of(run.plan)
-    listed = [_present_result(show_result(one, view)) for one in results.defer("change__document", "change__sealed")]
+    document, listed = present_run(run, root=root), [_present_result(one) for one in list_results(run)]
     document = {**document, "retry": _present_retry(run, for_user)}
     return {**document, "plan_digest": run.plan.digest, "mark": _mark({**document, "of": listed}), "objects": listed}
 
@@ -315,8 +318,8 @@ def present_run_with_results(run: ApplyRun, *, for_user: Person, root: str) -> J
 def add_managed_fields(document: JSONObject, run: ApplyRun, *, start: int, count: int) -> JSONObject:
     """Return a presented run with some of its objects alone, each with its managedFields before and after."""
     results = ObjectResult.objects.filter(run=run).select_related("change").order_by("position")
-    some = list(results.defer("change__sealed")[start : start + count])
-    found = managed_fields.list_of_results(some, view_of(run.plan))
+    some = show_results(run.plan, results.defer("change__sealed")[start : start + count])
+    found = managed_fields.list_of_results(some)
     listed = document["objects"][start : start + count]
     objects = [{**one, "managed_fields": fields} for one, fields in zip(listed, found, strict=False)]
     return {**document, "objects": objects, "objects_in_all": len(document["objects"])}

@@ -27,6 +27,7 @@ from applyviz.engine.planning.digest.serialize import (
     to_json,
 )
 from applyviz.engine.planning.model import plan as engine
+from applyviz.engine.planning.objects.live_values import withhold_live
 from applyviz.engine.planning.objects.operation_masking import MaskedPatch
 from applyviz.engine.risks.model import Risk, RiskLevel
 from applyviz.engine.schema.walk import MISSING
@@ -183,8 +184,9 @@ def find_record(row: ObjectChange) -> str:
 
 
 def read_masked(row: ObjectChange) -> engine.PlannedObject:
-    """Return the change for display: every Secret value is masked."""
-    return replace(change_from_json(row.document), step=row.step)
+    """Return the change for display: every Secret value is masked, and for a withheld row also what live has."""
+    change = replace(change_from_json(row.document), step=row.step)
+    return withhold_live(change) if row.operation == engine.Operation.WITHHELD else change
 
 
 def read_risks(row: ObjectChange) -> tuple[Risk, ...]:

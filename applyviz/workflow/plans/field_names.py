@@ -22,7 +22,8 @@ from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.walk import list_leaves
 from applyviz.records.models import Plan
 from applyviz.workflow.foundation.errors import NotValidError
-from applyviz.workflow.plans.live_values import view_of
+from applyviz.workflow.plans.changes import read_masked
+from applyviz.workflow.plans.live_values import list_rows
 
 MOST_FIELDS = 500
 
@@ -71,8 +72,7 @@ def hold_documents(files: Iterable[ParsedFile], namespace: str) -> Mapping[str, 
 
 def hold_changes(plan: Plan) -> Mapping[str, FieldHolder]:
     """Return the objects of a plan that was loaded for a reader, by their names; Secret values are masked."""
-    view = view_of(plan)
-    changes = (view.read(row) for row in plan.changes.defer("sealed"))
+    changes = map(read_masked, list_rows(plan, with_documents=True))
     return {name_object(c.ref): FieldHolder(c.ref, c.versions.manifest or {}, c) for c in changes}
 
 

@@ -9,20 +9,20 @@ was loaded without a reader is shown as to a person who may read no Secret.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import User as Person
 from django.core.cache import cache
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
 from applyviz.engine.objects.accessors import as_list, as_text
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.model.plan import Certainty, Operation
-from applyviz.engine.planning.objects.live_values import withhold_live
 from applyviz.records.enums import Role
 from applyviz.records.models import ApplyRun, Cluster, ObjectChange, ObjectResult, Plan
 from applyviz.records.sealing import can_open
@@ -32,6 +32,7 @@ from applyviz.workflow.clusters.permissions import RequiredAccess, is_allowed
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Visitor
 from applyviz.workflow.foundation.compared import COMPARED, compares, is_compared
+from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.foundation.scopes import ScopeEntry
 from applyviz.workflow.foundation.worker_questions import WorkerQuestion, ask_worker
 from applyviz.workflow.plans import changes
@@ -54,17 +55,38 @@ class LiveView:
         """Return whether the comparison of this object with live is hidden from the reader."""
         return is_compared(row) and self.readable is not None and (row.namespace, row.name) not in self.readable
 
-    def show(self, rows: Iterable[ObjectChange]) -> list[ObjectChange]:
-        """Return the rows for the reader; rows with hidden content are copies."""
-        return [_blur(row) if self.hides(row) else row for row in rows]
 
-    def read(self, row: ObjectChange) -> engine.PlannedObject:
-        """Return the masked change of a row for the reader."""
-        change = changes.read_masked(row)
-        return withhold_live(change) if self.hides(row) else change
+def hides(plan: Plan, row: ObjectChange) -> bool:
+    """Return whether the comparison of this object with live is hidden from the reader of the plan."""
+    return _view_of(plan).hides(row)
 
 
-def _blur(row: ObjectChange) -> ObjectChange:
+def show_rows(plan: Plan, rows: Iterable[ObjectChange]) -> Iterator[ObjectChange]:
+    """Yield rows as the reader of their plan may see them; hidden ones are copies that are read withheld."""
+    view = _view_of(plan)
+    return (_withhold(row) if view.hides(row) else row for row in rows)
+
+
+def list_rows(plan: Plan, *chosen: Q, with_documents: bool = False) -> list[ObjectChange]:
+    """Return rows of a plan in order, as its reader may see them."""
+    left_out = ("sealed",) if with_documents else ("document", "sealed")
+    return list(show_rows(plan, plan.changes.filter(*chosen).defer(*left_out).order_by("position")))
+
+
+def get_row(plan: Plan, position: int, *, with_documents: bool = False) -> ObjectChange:
+    """Return one row of a plan as its reader may see it; raises `NotVisibleError` if the plan has none there."""
+    found = list_rows(plan, Q(position=position), with_documents=with_documents)
+    if not found:
+        raise NotVisibleError(f"plan {plan.number} has no object {position}")
+    return found[0]
+
+
+def read_change(plan: Plan, position: int) -> engine.PlannedObject:
+    """Return one object of a plan, masked for its reader."""
+    return changes.read_masked(get_row(plan, position, with_documents=True))
+
+
+def _withhold(row: ObjectChange) -> ObjectChange:
     shown = copy(row)
     shown.operation, shown.certainty, shown.has_effect = Operation.WITHHELD.value, Certainty.UNKNOWN.value, True
     shown.conflicts, shown.risks, shown.highest_risk, shown.risk_levels, shown.error = 0, 0, "", [], ""
@@ -233,14 +255,14 @@ def _without(summary: dict[str, Any], positions: set[int]) -> dict[str, Any]:
 
 def hidden_positions(plan: Plan) -> frozenset[int]:
     """Return the positions of the objects that are hidden from the reader of a plan."""
-    view = view_of(plan)
+    view = _view_of(plan)
     if view.readable is None:
         return frozenset()
     found = _list_compared(plan)
     return frozenset(position for space, name, position, _operation in found if (space, name) not in view.readable)
 
 
-def view_of(plan: Plan) -> LiveView:
+def _view_of(plan: Plan) -> LiveView:
     """Return the view of a plan's reader; for a plan that was loaded without a reader, no Secret is readable."""
     found: LiveView = getattr(plan, "live_view", LiveView())
     return found
@@ -249,7 +271,7 @@ def view_of(plan: Plan) -> LiveView:
 def show_run(run: ApplyRun, reader: Visitor) -> ApplyRun:
     """Return a run as a reader sees it, without the outcomes of Secrets that are hidden from them."""
     show_plan(run.plan, reader)
-    if view_of(run.plan).readable is None:
+    if _view_of(run.plan).readable is None:
         return run
     hidden = [result.outcome for result in list_hidden_results(run)]
     run.summary = blur_counts(run.summary, hidden) if run.summary else run.summary
@@ -258,9 +280,8 @@ def show_run(run: ApplyRun, reader: Visitor) -> ApplyRun:
 
 def list_hidden_results(run: ApplyRun) -> list[ObjectResult]:
     """Return the results whose outcome is hidden from the reader that the run was loaded for."""
-    view = view_of(run.plan)
-    found = run.results.select_related("change").defer("change__document", "change__sealed")
-    return [result for result in found if view.hides(result.change)]
+    view = _view_of(run.plan)
+    return [result for result in _read_results(run) if view.hides(result.change)]
 
 
 def count_outcomes(run: ApplyRun) -> dict[str, int]:
@@ -278,12 +299,25 @@ def count_owner_checks(run: ApplyRun) -> dict[str, int]:
     return dict(sorted(found.items()))
 
 
-def show_result(result: ObjectResult, view: LiveView) -> ObjectResult:
-    """Return the result of an object as the reader sees it."""
-    if not view.hides(result.change):
-        return result
+def show_results(plan: Plan, results: Iterable[ObjectResult]) -> list[ObjectResult]:
+    """Return results of a plan's run as the reader of the plan may see them."""
+    view = _view_of(plan)
+    return [_withhold_result(result) if view.hides(result.change) else result for result in results]
+
+
+def list_results(run: ApplyRun, *chosen: Q, with_documents: bool = False) -> list[ObjectResult]:
+    """Return results of a run in order, with their rows, as its reader may see them."""
+    return show_results(run.plan, _read_results(run, *chosen, with_documents=with_documents))
+
+
+def _read_results(run: ApplyRun, *chosen: Q, with_documents: bool = False) -> QuerySet[ObjectResult]:
+    left_out = ("change__sealed",) if with_documents else ("change__document", "change__sealed")
+    return run.results.filter(*chosen).select_related("change").defer(*left_out).order_by("position")
+
+
+def _withhold_result(result: ObjectResult) -> ObjectResult:
     shown = copy(result)
-    shown.change = _blur(result.change)
+    shown.change = _withhold(result.change)
     shown.outcome, shown.detail, shown.differences = WITHHELD, _("The result is not shown to you."), []
     shown.owners, shown.reads = {}, []
     shown.step, shown.started_at, shown.finished_at = 0, None, None

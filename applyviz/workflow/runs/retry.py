@@ -26,7 +26,7 @@ from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.foundation.locks import lock_review
 from applyviz.workflow.foundation.run_blockers import EmergencyNotRetried, RunNotFailed, RunOverlaps
 from applyviz.workflow.plans import changes
-from applyviz.workflow.plans.live_values import view_of
+from applyviz.workflow.plans.live_values import hides
 from applyviz.workflow.runs import attempts, run_order
 from applyviz.workflow.runs.authorization import find_retry_faults
 
@@ -41,9 +41,8 @@ def list_retryable(run: ApplyRun) -> list[ObjectResult]:
     """Return the results of a failed run that a further attempt may retry, as far as its reader sees them."""
     if run.state != RunState.FAILED:
         return []
-    view = view_of(run.plan)
     found = attempts.list_retryable(run, _read_results(run))
-    return [result for result in found if not view.hides(result.change)]
+    return [result for result in found if not hides(run.plan, result.change)]
 
 
 def find_retry_blockers(run: ApplyRun, *, for_user: Visitor) -> tuple[PlanBlocker, ...]:

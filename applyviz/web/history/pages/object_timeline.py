@@ -33,7 +33,7 @@ from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.foundation.scopes import ScopeEntry
 from applyviz.workflow.live import ownership_history
 from applyviz.workflow.plans.live_history import is_hidden, show_entries
-from applyviz.workflow.plans.live_values import show_plan, show_result, view_of
+from applyviz.workflow.plans.live_values import show_plan, show_results, show_rows
 
 PER_PAGE = 50
 
@@ -98,7 +98,7 @@ def _person_url(name: str) -> str:
 
 def _present_plan(change: ObjectChange, for_user: Visitor) -> TimelineRow:
     if is_compared(change):
-        (change,) = view_of(show_plan(change.plan, for_user, can_ask=False)).show([change])
+        (change,) = show_rows(show_plan(change.plan, for_user, can_ask=False), [change])
     plan, style = change.plan, OBJECT_STYLES[Operation(change.operation)]
     who, manager = plan.requested_by.get_username(), str(plan.options.get("field_manager", PRODUCT_MANAGER))
     url = link_change(plan, change.position)
@@ -117,7 +117,7 @@ def _present_plan(change: ObjectChange, for_user: Visitor) -> TimelineRow:
 
 def _present_result(result: ObjectResult, at: datetime, for_user: Visitor) -> TimelineRow:
     if is_compared(result.change):
-        result = show_result(result, view_of(show_plan(result.run.plan, for_user, can_ask=False)))
+        (result,) = show_results(show_plan(result.run.plan, for_user, can_ask=False), [result])
     style, run = OUTCOME_STYLES[result.outcome], result.run
     who = run.requested_by.get_username()
     url = reverse("runs:show-result", args=[run.number, result.position])

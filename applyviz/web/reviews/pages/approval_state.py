@@ -37,7 +37,7 @@ from applyviz.workflow.foundation.blockers import (
     TooManyDeletions,
     TooMuchPruned,
 )
-from applyviz.workflow.plans.live_values import view_of
+from applyviz.workflow.plans.live_values import read_change
 from applyviz.workflow.policies.windows import find_opening
 
 
@@ -82,7 +82,7 @@ def link_conflict(plan: Plan, position: int) -> str:
 
     An object whose conflict only the server names has no such row: then it is the object alone.
     """
-    change = view_of(plan).read(plan.changes.get(position=position))
+    change = read_change(plan, position)
     found = [n for n, reason in enumerate(change.fields) if reason.operation is FieldOperation.CONFLICT]
     open_paths = {one.path for one in change.open_fields}
     indices = iter([n for n in found if change.fields[n].path in open_paths] or found)

@@ -44,7 +44,7 @@ from applyviz.workflow.approvals.quorum import Quorum
 from applyviz.workflow.foundation import access, sentences
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.people import commit_people, humans
-from applyviz.workflow.plans.live_values import hidden_positions, view_of
+from applyviz.workflow.plans.live_values import hidden_positions, list_rows
 from applyviz.workflow.policies.risks import gather_risks
 from applyviz.workflow.policies.windows import find_opening
 
@@ -254,7 +254,7 @@ def _can_object(plan: Plan, person: Person) -> bool:
 def present_confirmation(plan: Plan, *, for_user: Person) -> Confirmation:
     """Return the approval page."""
     options = options_from_json(plan.options)
-    changes = view_of(plan).show(plan.changes.defer("document", "sealed"))
+    changes = list_rows(plan)
     found = quorum.count_quorum(plan)
     waiting = present_waiting(plan, for_user=for_user)
     starter = waiting.by if waiting is not None and waiting.starts_on_approval else ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from django.db.models import Q
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.safestring import SafeString
@@ -36,7 +37,8 @@ from applyviz.workflow import policies
 from applyviz.workflow.approvals.comments import list_comments
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.people import commit_people
-from applyviz.workflow.plans.live_values import view_of
+from applyviz.workflow.plans.changes import read_masked
+from applyviz.workflow.plans.live_values import WITHHELD, list_rows
 from applyviz.workflow.policies.risks import gather_risks
 
 MOST_PRINTED = 300
@@ -149,7 +151,7 @@ def _print_comments(plan: Plan) -> tuple[PrintedComment, ...]:
 def _list_high_risks(plan: Plan) -> tuple[HighRisk, ...]:
     if not plan.digest:
         return ()
-    changes = view_of(plan).show(plan.changes.defer("document", "sealed"))
+    changes = list_rows(plan)
     many = policies.find_policy(plan).many_objects
     found = gather_risks(changes, many=many, unknown=commit_people.find_unknown(plan))
     return list_high_risks(changes, found, url_of=lambda position: "")
@@ -159,9 +161,8 @@ def present_record(plan: Plan, *, for_user: Person) -> ChangeRecord:
     """Return the record; at most `MOST_PRINTED` objects with their fields."""
     options = options_from_json(plan.options)
     run = ApplyRun.objects.filter(plan=plan).first()
-    rows = list(plan.changes.exclude(operation=Operation.UNCHANGED).defer("sealed").order_by("position"))
-    view = view_of(plan)
-    printed = [(row, others) for row, others in _group(rows, plan) if not view.hides(row)]
+    rows = list_rows(plan, ~Q(operation=Operation.UNCHANGED), with_documents=True)
+    printed = [(row, others) for row, others in _group(rows, plan) if row.operation != WITHHELD]
     outcomes = _find_outcomes(run)
     return ChangeRecord(
         plan=plan,
@@ -184,7 +185,7 @@ def present_record(plan: Plan, *, for_user: Person) -> ChangeRecord:
         origins=list_origins(plan),
         channel=present_channel(options),
         objects=tuple(
-            _print_object(row, view.read(row), options, others, outcomes.get(row.position, ""))
+            _print_object(row, read_masked(row), options, others, outcomes.get(row.position, ""))
             for row, others in printed[:MOST_PRINTED]
         ),
         left_out=max(0, len(printed) - MOST_PRINTED),

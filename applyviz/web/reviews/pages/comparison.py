@@ -39,7 +39,7 @@ from applyviz.workflow import worker_requests
 from applyviz.workflow.approvals import approving, quorum
 from applyviz.workflow.plans import comparisons
 from applyviz.workflow.plans.comparisons import MOST_DETAILED, Differing
-from applyviz.workflow.plans.live_values import view_of
+from applyviz.workflow.plans.live_values import hides
 
 FIELDS, NAMED = 30, 3
 
@@ -199,11 +199,14 @@ def _describe_approval(second: Plan, *, is_same: bool) -> str:
     return _("Approvals of the first plan do not apply to the second.")
 
 
+def _find_shown(first: Plan, second: Plan) -> tuple[comparisons.Differing, ...]:
+    return tuple(one for one in comparisons.find_differing(first, second) if not hides(second, one.row))
+
+
 def present_comparison(first: Plan, second: Plan, *, after: int = 0) -> ComparePage:
     """Return the page; the plans belong to one review. Raises `WaitingError` while a worker compares their secrets."""
     you = options_from_json(second.options).field_manager
-    view = view_of(second)
-    found = tuple(one for one in comparisons.find_differing(first, second) if not view.hides(one.row))
+    found = _find_shown(first, second)
     detailed, rest = found[:MOST_DETAILED], found[MOST_DETAILED:]
     moves = worker_requests.compare_objects(first, second, detailed, is_waited_for=True, after=after)
     objects = [_present_object(o, first, second, m, you) for o, m in zip(detailed, moves, strict=True)]
@@ -287,8 +290,7 @@ def present_replan_notice(plan: Plan) -> Notice | None:
     if before.digest == plan.digest:
         title = _("Identical to plan %(number)d") % {"number": before.number}
         return Notice(OBJECT_STYLES[Operation.UNCHANGED], title, _describe_approval(plan, is_same=True))
-    view = view_of(plan)
-    found = tuple(one for one in comparisons.find_differing(before, plan) if not view.hides(one.row))
+    found = _find_shown(before, plan)
     compared = worker_requests.compare_objects(before, plan, found[:NAMED], is_waited_for=False)
     moves = [move for move in compared if move is not None]
     decided = list(plan.review.decisions.filter(plan=before, undone_at=None).select_related("by"))

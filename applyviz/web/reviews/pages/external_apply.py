@@ -19,7 +19,7 @@ from applyviz.web.components.object_links import link_change
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.live import external_apply
 from applyviz.workflow.plans import forecasts
-from applyviz.workflow.plans.live_values import WITHHELD, hidden_positions
+from applyviz.workflow.plans.live_values import WITHHELD, hidden_positions, list_rows
 
 RESULT_STYLES: dict[str, Appearance] = {
     VerificationResult.DIFFERS: Appearance("≠", VerificationResult.DIFFERS.label, "warn"),
@@ -95,7 +95,7 @@ def _warn(plan: Plan, tool: str) -> tuple[str, ...]:
 
 
 def _present_findings(plan: Plan, results: Sequence[Mapping[str, Any]]) -> tuple[VerifiedRow, ...]:
-    rows = {row.position: row for row in plan.changes.defer("document", "sealed")}
+    rows = {row.position: row for row in list_rows(plan)}
     order = list(RESULT_STYLES)
     found = []
     for result in sorted(results, key=lambda r: (order.index(r["verdict"]), r["position"])):

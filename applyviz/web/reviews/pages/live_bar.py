@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Q
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -18,6 +19,7 @@ from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.live import plan_comparison
 from applyviz.workflow.live.plan_comparison import LiveState
+from applyviz.workflow.plans.live_values import list_rows
 
 _STYLES = {
     LiveComparisonState.NOT_YET: Appearance("·", LiveComparisonState.NOT_YET.label, "calm"),
@@ -86,7 +88,7 @@ def _show(value: Any) -> str:
 
 def _present_objects(plan: Plan, state: LiveState) -> tuple[DifferingObject, ...]:
     chosen = {one["position"]: one for one in state.objects[:_SHOWN]}
-    rows = plan.changes.filter(position__in=list(chosen)).defer("document", "sealed").order_by("position")
+    rows = list_rows(plan, Q(position__in=list(chosen)))
     found = []
     for row in rows:
         differing = chosen[row.position]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from django.db.models import Q
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -20,6 +21,7 @@ from applyviz.web.components.propagations import PROPAGATIONS
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.plans import changes
+from applyviz.workflow.plans.live_values import list_rows
 from applyviz.workflow.plans.object_choices import AddonChoice, ObjectChoice, list_addon_choices
 
 MOST_TOGETHER = 50
@@ -57,7 +59,7 @@ def list_replaceable(plan: Plan, rows: Sequence[ObjectChange]) -> tuple[ObjectCh
     - `rows`: refused ones, as their reader sees them, without their documents.
     """
     positions = [row.position for row in rows if row.operation == Operation.ERROR][:MOST_TOGETHER]
-    found = plan.changes.filter(position__in=positions).defer("sealed").order_by("position") if positions else ()
+    found = list_rows(plan, Q(position__in=positions), with_documents=True) if positions else ()
     return tuple(row for row in found if changes.read_masked(row).can_be_replaced)
 
 

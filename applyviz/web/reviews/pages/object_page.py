@@ -11,7 +11,7 @@ from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import PlanState, ReviewState
-from applyviz.records.models import ObjectChange, Plan
+from applyviz.records.models import Plan
 from applyviz.web.components.object_links import link_alone, link_change
 from applyviz.web.reviews.pages.acknowledgments import present_acts
 from applyviz.web.reviews.pages.comments import CommentThread, present_object_thread
@@ -31,20 +31,14 @@ from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.live import field_details as field_facts
 from applyviz.workflow.plans import git_sources
-from applyviz.workflow.plans.live_values import view_of
-
-
-def _find_row(plan: Plan, position: int, *left_out: str) -> ObjectChange:
-    try:
-        return plan.changes.defer(*left_out).get(position=position)
-    except ObjectChange.DoesNotExist as error:
-        raise NotVisibleError(f"plan {plan.number} has no object {position}") from error
+from applyviz.workflow.plans.changes import read_masked
+from applyviz.workflow.plans.live_values import get_row, read_change
 
 
 def present_field_schema(plan: Plan, position: int, index: int, *, for_user: Person, after: int = 0) -> FieldSchema:
     """Return the schema of one field of one object, its owners, and its changes by runs."""
-    row = _find_row(plan, position, "sealed")
-    change = view_of(plan).read(row)
+    row = get_row(plan, position, with_documents=True)
+    change = read_masked(row)
     if index >= len(change.fields):
         raise NotVisibleError(f"object {position} has no field {index}")
     reason = change.fields[index]
@@ -61,11 +55,6 @@ def present_field_line(plan: Plan, position: int, index: int) -> LineOrigin | No
         return None
     change = read_change(plan, position)
     return present_line(plan, change.fields[index].position) if index < len(change.fields) else None
-
-
-def read_change(plan: Plan, position: int) -> engine.PlannedObject:
-    """Return one object of a plan, masked for its reader."""
-    return view_of(plan).read(_find_row(plan, position, "sealed"))
 
 
 def _find_move_url(name: str, plan: Plan, position: int, change: engine.PlannedObject, person: Person) -> str:
@@ -85,11 +74,6 @@ def _find_last_applied_url(plan: Plan, position: int, change: engine.PlannedObje
     if change.versions.live is None or change.operation is Operation.WITHHELD or not can_write:
         return ""
     return reverse("reviews:edit-last-applied", args=[plan.review.number, plan.number, position])
-
-
-def get_row(plan: Plan, position: int) -> ObjectChange:
-    """Return the row of one object of a plan, without its documents."""
-    return _find_row(plan, position, "document", "sealed")
 
 
 def _link_alone(plan: Plan, position: int, change: engine.PlannedObject, person: Person, part: str) -> AloneLinks:

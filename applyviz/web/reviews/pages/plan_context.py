@@ -20,7 +20,7 @@ from applyviz.workflow.approvals.quorum import Quorum
 from applyviz.workflow.foundation import plan_rows
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.people import commit_people
-from applyviz.workflow.plans.live_values import view_of
+from applyviz.workflow.plans.live_values import list_rows, show_rows
 from applyviz.workflow.policies.risks import PlanRisk, gather_risks
 
 _ANY = 4_711_000_000
@@ -66,8 +66,8 @@ def link_objects(plan: Plan) -> Callable[[int], str]:
 def list_changes(plan: Plan) -> Sequence[ObjectChange]:
     """Return the rows of a plan without their documents; those of a complete one are cached."""
     if plan.state == PlanState.COMPLETE and plan.digest:
-        return view_of(plan).show(plan_rows.read_rows(plan))
-    return view_of(plan).show(plan.changes.defer("document", "sealed").order_by("position"))
+        return list(show_rows(plan, plan_rows.read_rows(plan)))
+    return list_rows(plan)
 
 
 def _find_run(plan: Plan) -> ApplyRun | None:

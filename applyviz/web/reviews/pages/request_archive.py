@@ -23,7 +23,8 @@ from applyviz.records.models import Plan
 from applyviz.web.components.values import render_yaml
 from applyviz.web.reviews.pages.plan_names import name_manager, name_mode, name_target
 from applyviz.web.reviews.pane.kubectl import unbind
-from applyviz.workflow.plans.live_values import view_of
+from applyviz.workflow.plans.changes import read_masked
+from applyviz.workflow.plans.live_values import show_rows
 
 _PATCHES = {STRATEGIC_MERGE_PATCH: "strategic", MERGE_PATCH: "merge", JSON_PATCH: "json"}
 _BOUND = ("uid", "resourceVersion")
@@ -154,8 +155,9 @@ def list_files(plan: Plan) -> Iterator[ArchivedFile]:
     """Yield the files of the archive of a complete plan, bodies first."""
     script, described = [], []
     sent = 0
-    for row in plan.changes.exclude(operation=Operation.UNCHANGED).defer("sealed").order_by("position").iterator(100):
-        change = view_of(plan).read(row)
+    rows = plan.changes.exclude(operation=Operation.UNCHANGED).defer("sealed").order_by("position").iterator(100)
+    for row in show_rows(plan, rows):
+        change = read_masked(row)
         writes = [request for request in change.requests if request.is_write]
         if writes:
             script.append(f"\n# {row.position + 1} {_one_line(str(change.ref))}: {change.operation.value}")

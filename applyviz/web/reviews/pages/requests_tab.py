@@ -6,9 +6,10 @@ the archive with all bodies.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from django.db.models import Q
 from django.urls import reverse
 
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
@@ -19,7 +20,8 @@ from applyviz.web.components.object_links import link_alone
 from applyviz.web.reviews.pages.plan_context import PlanContext
 from applyviz.web.reviews.pane.requests import present_request
 from applyviz.web.reviews.pane.sequence import describe_step
-from applyviz.workflow.plans.live_values import view_of
+from applyviz.workflow.plans.changes import read_masked
+from applyviz.workflow.plans.live_values import list_rows
 
 PER_PAGE = 50
 _NOT_SENT = (
@@ -104,11 +106,6 @@ def _present_row(context: PlanContext, row: ObjectChange, change: PlannedObject)
     )
 
 
-def _load(context: PlanContext, positions: Sequence[int]) -> list[ObjectChange]:
-    rows = context.plan.changes.filter(position__in=positions).defer("sealed").order_by("position")
-    return list(rows)
-
-
 def _list_schemas(changes: Iterable[PlannedObject]) -> tuple[tuple[str, str], ...]:
     steps = (step for change in changes for step in list_sequence(change) if step.purpose is StepPurpose.SCHEMA)
     return tuple(dict.fromkeys((step.method, step.path) for step in steps))
@@ -122,7 +119,8 @@ def present_requests(context: PlanContext, *, page: int) -> RequestsTab:
     start = (page - 1) * PER_PAGE
     chosen = written[start : start + PER_PAGE]
     here = reverse("reviews:show-requests", args=context.address)
-    read = [(row, view_of(context.plan).read(row)) for row in _load(context, chosen)]
+    found = list_rows(context.plan, Q(position__in=chosen), with_documents=True)
+    read = [(row, read_masked(row)) for row in found]
     return RequestsTab(
         rows=tuple(_present_row(context, row, change) for row, change in read),
         schemas=_list_schemas(change for _row, change in read),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from django.db.models import Q
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -36,7 +37,8 @@ from applyviz.web.reviews.pane.diff_lines import DiffRow, diff_at
 from applyviz.workflow.approvals.acknowledgments import PLAN_ITSELF
 from applyviz.workflow.approvals.viewed_objects import must_be_viewed, name_object
 from applyviz.workflow.foundation import sentences
-from applyviz.workflow.plans.live_values import view_of
+from applyviz.workflow.plans.changes import read_masked
+from applyviz.workflow.plans.live_values import list_rows
 from applyviz.workflow.policies.risks import PlanRisk
 
 LISTED, OPENED, LINES, TEXTS = 50, 3, 12, 4
@@ -217,10 +219,10 @@ def _present_plan_row(risk: PlanRisk, acts: Acts) -> RiskRow:
 
 
 def _present_rows(context: PlanContext, acts: Acts) -> list[tuple[RiskLevel, RiskRow]]:
-    plan, url_of, view = context.plan, link_objects(context.plan), view_of(context.plan)
+    plan, url_of = context.plan, link_objects(context.plan)
     wanted = {p for risk in context.risks if not risk.is_of_plan for p in risk.positions[:LISTED]}
-    stored = plan.changes.filter(position__in=wanted).defer("sealed") if wanted else ()
-    changes = {row.position: (row, view.read(row)) for row in stored}
+    stored = list_rows(plan, Q(position__in=wanted), with_documents=True) if wanted else ()
+    changes = {row.position: (row, read_masked(row)) for row in stored}
     named = {row.position: row for row in context.changes}
     rows = []
     for risk in context.risks:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from django.db.models import Q
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -43,7 +44,8 @@ from applyviz.workflow.approvals import viewed_objects
 from applyviz.workflow.approvals.viewed_objects import name_object
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.errors import NotVisibleError
-from applyviz.workflow.plans.live_values import view_of
+from applyviz.workflow.plans.changes import read_masked
+from applyviz.workflow.plans.live_values import list_rows
 
 CHUNK, LEAST_ALIKE, NAMED = 20, 2, 60
 _ANY = 4_711_000_000
@@ -148,9 +150,8 @@ class _Scroll:
         return next(found, 0) // CHUNK * CHUNK
 
     def _read(self, positions: Sequence[int]) -> Mapping[int, engine.PlannedObject]:
-        plan = self._context.plan
-        rows = plan.changes.defer("sealed").filter(position__in=positions)
-        return {row.position: view_of(plan).read(row) for row in rows}
+        rows = list_rows(self._context.plan, Q(position__in=positions), with_documents=True)
+        return {row.position: read_masked(row) for row in rows}
 
     def _link_object(self, position: int, change: engine.PlannedObject) -> ObjectLinks:
         before, middle, end = self._field_parts

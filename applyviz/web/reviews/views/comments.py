@@ -19,7 +19,6 @@ from applyviz.records.models import CollectedComment, Comment, ObjectChange, Pla
 from applyviz.web.components.object_links import link_alone
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
 from applyviz.web.reviews.forms.comments import CommentForm, EditForm, LinesForm, SendForm
-from applyviz.web.reviews.pages import object_page
 from applyviz.web.reviews.pages.comments import (
     CommentPage,
     CommentThread,
@@ -35,7 +34,7 @@ from applyviz.workflow.approvals import collected_comments, comments
 from applyviz.workflow.approvals.commented_lines import LineText
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
-from applyviz.workflow.plans import planner
+from applyviz.workflow.plans import live_values, planner
 
 
 def _render(request: PageRequest, form: EditForm, page: CommentPage) -> HttpResponse:
@@ -61,9 +60,9 @@ def add_comment(request: PageRequest, number: int, plan: int) -> HttpResponse:
     form = CommentForm(request.POST)
     form.is_valid()
     position = form.cleaned_data.get("position")
-    row = None if position is None else object_page.get_row(found, position)
+    row = None if position is None else live_values.get_row(found, position)
     lines = form.cleaned_data.get("lines")
-    if lines is not None and row is not None and not has_lines(object_page.read_change(found, row.position), lines):
+    if lines is not None and row is not None and not has_lines(live_values.read_change(found, row.position), lines):
         form.add_error("last", _("The object has no such line."))
     if form.errors:
         return _refuse(request, found, form, row)
@@ -110,7 +109,7 @@ def _render_any(request: PageRequest, plan: Plan, shown: ShownThread) -> HttpRes
 
 def _render_thread(request: PageRequest, plan: Plan, position: int, index: int, *, is_part: bool) -> HttpResponse:
     """The comments on one field."""
-    row, change = object_page.get_row(plan, position), object_page.read_change(plan, position)
+    row, change = live_values.get_row(plan, position), live_values.read_change(plan, position)
     if index >= len(change.fields):
         raise NotVisibleError(f"object {position} has no field {index}")
     path = render_path(change.fields[index].path)
@@ -129,7 +128,7 @@ def _render_line_thread(
     request: PageRequest, plan: Plan, position: int, form: LinesForm, *, is_part: bool
 ) -> HttpResponse:
     """The comments on lines of one object, with those chosen that the form names."""
-    row, change = object_page.get_row(plan, position), object_page.read_change(plan, position)
+    row, change = live_values.get_row(plan, position), live_values.read_change(plan, position)
     if not form.is_valid():
         raise NotVisibleError(f"object {position} has no such lines")
     chosen = form.cleaned_data

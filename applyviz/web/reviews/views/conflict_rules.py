@@ -13,11 +13,10 @@ from django.utils.translation import gettext as _
 from applyviz.records.models import ConflictRule
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.reviews.forms.resolutions import RuleForm, RuleNoteForm
-from applyviz.web.reviews.pages import object_page
 from applyviz.web.reviews.pages.conflict_rules import present_proposal, present_rules
 from applyviz.workflow.clusters import registration
 from applyviz.workflow.foundation.access import Action
-from applyviz.workflow.plans import conflict_rules, planner
+from applyviz.workflow.plans import conflict_rules, live_values, planner
 
 
 @requires(Action.VIEW)
@@ -35,7 +34,7 @@ def _read_number(text: str | None) -> int | None:
 def propose_rule(request: PageRequest, number: int, plan: int, position: int) -> HttpResponse:
     """Propose a conflict rule from a resolution, or to ignore a field; another person must approve it."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
-    change = object_page.read_change(found, position)
+    change = live_values.read_change(found, position)
     answer, field = (_read_number(request.GET.get(name)) for name in ("answer", "field"))
     proposal = present_proposal(found, change, position, answer=answer, field=field)
     first = {"name": change.ref.name, "namespace": change.ref.namespace}

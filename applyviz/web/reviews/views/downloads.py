@@ -11,21 +11,21 @@ from django.shortcuts import render
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.records.enums import PlanState
 from applyviz.web.frame.view_guard import PageRequest, requires
-from applyviz.web.reviews.pages import object_page, request_archive
+from applyviz.web.reviews.pages import request_archive
 from applyviz.web.reviews.pages.graph.choice import GraphChoice
 from applyviz.web.reviews.pages.graph.tab import present_graph
 from applyviz.web.reviews.pages.plan_context import read_context
 from applyviz.web.reviews.pane import object_files
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotVisibleError
-from applyviz.workflow.plans import planner
+from applyviz.workflow.plans import live_values, planner
 
 
 @requires(Action.VIEW)
 def show_file(request: PageRequest, number: int, plan: int, position: int, name: str) -> HttpResponse:
     """Download one file of one object, masked like its page."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
-    change = object_page.read_change(found, position)
+    change = live_values.read_change(found, position)
     text = object_files.render_file(change, options_from_json(found.options), name)
     if not text:
         raise NotVisibleError(f"object {position} has no file of that name")

@@ -12,12 +12,11 @@ from applyviz.engine.requests.options import HANDOVER_MANAGER, ApplyMode
 from applyviz.web.components.object_links import link_alone
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.reviews.forms.ownership import FieldsForm, HandOverForm, ManagersForm
-from applyviz.web.reviews.pages import object_page
 from applyviz.web.reviews.pages import ownership_moves as pages
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotValidError
-from applyviz.workflow.plans import handovers, ownership_moves, planner
+from applyviz.workflow.plans import handovers, live_values, ownership_moves, planner
 
 
 def _answer(request: PageRequest, template: str, context: dict[str, object]) -> HttpResponse:
@@ -29,7 +28,7 @@ def hand_over(request: PageRequest, number: int, plan: int, position: int) -> Ht
     """Choose the fields that an object gives up; the next plan gives them up without a change of their values."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     access.require(request.user, Action.WRITE, access.scopes_of(found.review))
-    change = object_page.read_change(found, position)
+    change = live_values.read_change(found, position)
     paths = handovers.list_fields(found, change)
     given = handovers.list_given_up(found, change.ref)
     asked = request.GET.get("field", "")
@@ -58,7 +57,7 @@ def take_fields(request: PageRequest, number: int, plan: int, position: int) -> 
     """Choose the fields that a manifest takes from others with their live values, and make that plan."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     access.require(request.user, Action.WRITE, access.scopes_of(found.review))
-    change = object_page.read_change(found, position)
+    change = live_values.read_change(found, position)
     page = pages.present_live_fields(found, change)
     form = FieldsForm(request.POST or None, paths=page.paths)
     if request.method == "POST" and form.is_valid():

@@ -9,12 +9,11 @@ from applyviz.web.components.object_links import link_alone
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.reviews.forms.ownership import LastAppliedForm
 from applyviz.web.reviews.pages import last_applied as pages
-from applyviz.web.reviews.pages import object_page
 from applyviz.web.reviews.pages.sources.found_objects import read_source
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotValidError
-from applyviz.workflow.plans import last_applied, planner
+from applyviz.workflow.plans import last_applied, live_values, planner
 from applyviz.workflow.plans.intake import ReviewInput
 
 
@@ -23,7 +22,7 @@ def edit_last_applied(request: PageRequest, number: int, plan: int, position: in
     """Show what was last applied; an edited text opens a review that sets it."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     access.require(request.user, Action.WRITE, access.scopes_of(found.review))
-    change = object_page.read_change(found, position)
+    change = live_values.read_change(found, position)
     page = pages.present_last_applied(change)
     form = LastAppliedForm(request.POST or None, initial={"text": page.text})
     context: dict[str, object] = {"form": form, "page": page, "back_url": link_alone(found, position)}

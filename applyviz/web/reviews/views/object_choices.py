@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.db.models import Q
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
@@ -15,12 +16,12 @@ from applyviz.web.reviews.forms.object_choices import (
     ObjectChoiceForm,
     ReplaceObjectsForm,
 )
-from applyviz.web.reviews.pages import object_offers, object_page, others
+from applyviz.web.reviews.pages import object_offers, others
 from applyviz.web.reviews.pages.plan_context import list_changes
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError
-from applyviz.workflow.plans import changes, object_choices, planner, reviews
+from applyviz.workflow.plans import changes, live_values, object_choices, planner, reviews
 from applyviz.workflow.plans.object_choices import ObjectChoice
 
 
@@ -38,7 +39,7 @@ def choose(request: PageRequest, number: int, plan: int, position: int) -> HttpR
     form = ObjectChoiceForm(request.POST)
     if not form.is_valid():
         raise NotValidError(_("choose what to do with the object"))
-    ref = changes.ref_of(object_page.get_row(found, position))
+    ref = changes.ref_of(live_values.get_row(found, position))
     options = object_choices.choose(found, [ref], form.chosen, form.propagation_chosen)
     following = reviews.replan_review(found.review, by=request.user, options=options)
     return redirect("reviews:show-plan", number, following.number)
@@ -83,8 +84,8 @@ def plan_others(request: PageRequest, number: int, plan: int) -> HttpResponse:
     page = others.present_page(found)
     form = LeaveOutForm(request.POST or None, positions=page.positions, initial={"reason": page.reason})
     if request.method == "POST" and form.is_valid():
-        rows = found.changes.filter(position__in=form.cleaned_data["objects"]).defer("document", "sealed")
-        refs = [changes.ref_of(row) for row in rows.order_by("position")]
+        rows = live_values.list_rows(found, Q(position__in=form.cleaned_data["objects"]))
+        refs = [changes.ref_of(row) for row in rows]
         try:
             options = object_choices.leave_out(found, refs, form.cleaned_data["reason"])
         except NotValidError as error:

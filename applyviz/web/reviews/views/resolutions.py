@@ -14,13 +14,12 @@ from applyviz.records.models import Plan
 from applyviz.web.components.object_links import link_change
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.reviews.forms.resolutions import EverywhereForm, MixedForm
-from applyviz.web.reviews.pages import object_page
 from applyviz.web.reviews.pages.resolution_preview import present_preview
 from applyviz.web.reviews.pane.file_patches import find_patch
 from applyviz.web.reviews.pane.resolutions import present_conflicts
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotPossibleError, NotVisibleError
-from applyviz.workflow.plans import planner, resolutions, reviews
+from applyviz.workflow.plans import live_values, planner, resolutions, reviews
 from applyviz.workflow.plans.resolutions import Choice
 
 _MOST_NOTE = 2000
@@ -56,7 +55,7 @@ def resolve(request: PageRequest, number: int, plan: int, position: int) -> Http
     """Resolve conflicts of one object, each separately; creates the next plan."""
     found = _get_latest(request, number, plan)
     form = MixedForm(request.POST)
-    change = object_page.read_change(found, position)
+    change = live_values.read_change(found, position)
     choices = form.read_choices(change) if form.is_valid() else []
     if not choices:
         return _ask_again(request, found, position, change)
@@ -101,7 +100,7 @@ def show_patch(
 ) -> HttpResponse:
     """Download the manifest edit of a resolution as a patch."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
-    patch = find_patch(object_page.read_change(found, position), of, index, option)
+    patch = find_patch(live_values.read_change(found, position), of, index, option)
     if patch is None or not patch.text:
         raise NotVisibleError(_("patch not found"))
     answer = HttpResponse(patch.text, content_type="text/x-diff; charset=utf-8")
@@ -113,7 +112,7 @@ def show_patch(
 def show_edited(request: PageRequest, number: int, plan: int, position: int, of: str, index: int) -> HttpResponse:
     """Download the manifest with its edits: the whole file, or the document of the object in it."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
-    change = object_page.read_change(found, position)
+    change = live_values.read_change(found, position)
     patch = find_patch(change, of, index, 0)
     if patch is None or not patch.edited:
         raise NotVisibleError(_("patch not found"))

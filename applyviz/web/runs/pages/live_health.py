@@ -19,6 +19,7 @@ from applyviz.engine.readiness.status import State
 from applyviz.records.models import ApplyRun, ObjectChange
 from applyviz.web.components.badges import Appearance
 from applyviz.workflow.live.run_health import LiveEvent, LivePod, ObjectHealth, RunHealth
+from applyviz.workflow.plans.live_values import list_rows
 
 STATE_STYLES: dict[State, Appearance] = {
     State.FAILED: Appearance("×", gettext_lazy("failed"), "remove"),  # noqa: RUF001 the cross is drawn
@@ -135,7 +136,7 @@ def _summarize(found: RunHealth) -> str:
 
 def present_live(run: ApplyRun, found: RunHealth) -> LivePage:
     """Return the objects, those that are not ready first."""
-    rows = {row.position: row for row in run.plan.changes.defer("document", "sealed")} if found.objects else {}
+    rows = {row.position: row for row in list_rows(run.plan)} if found.objects else {}
     ordered = sorted(found.objects, key=lambda one: (_ORDER.index(one.state), not one.not_ready, one.position))
     is_calm = bool(ordered) and all(one.state is State.CURRENT and not one.not_ready for one in ordered)
     cluster = run.plan.target.cluster

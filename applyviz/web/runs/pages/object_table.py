@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import Q
 from django.urls import reverse
 from django.utils.translation import ngettext
 
 from applyviz.records.enums import Outcome, RolloutState
-from applyviz.records.models import ApplyRun, JournalEntry, ObjectChange, ObjectResult
+from applyviz.records.models import ApplyRun, JournalEntry, ObjectResult
 from applyviz.web.components.badges import Appearance
 from applyviz.web.components.server_text import fold
 from applyviz.web.runs.pages.before_after import BeforeAfter, present_before_after
@@ -24,7 +25,8 @@ from applyviz.web.runs.pages.object_states import (
 )
 from applyviz.web.runs.pages.results import OUTCOME_STYLES, describe_attempts, format_duration
 from applyviz.web.runs.pages.timeline import Span
-from applyviz.workflow.plans.live_values import view_of
+from applyviz.workflow.plans.changes import read_masked
+from applyviz.workflow.plans.live_values import list_rows
 
 CALM_SHOWN, SHOWN, MOST = 10, 60, 500
 _CALM = (ObjectState.VERIFIED, ObjectState.UNCHANGED, ObjectState.HIDDEN)
@@ -128,8 +130,8 @@ def present_table(
     - Documents and journals are read for the rows that are shown, whatever the size of the run.
     """
     shown = _choose(results, is_whole=is_whole)
-    documents = ObjectChange.objects.filter(pk__in=[r.change_id for r in shown]).defer("sealed").in_bulk()
-    view = view_of(run.plan)
+    found = list_rows(run.plan, Q(pk__in=[r.change_id for r in shown]), with_documents=True)
+    documents = {row.pk: row for row in found}
     has_one_namespace = len({result.change.namespace for result in shown if result.change.namespace}) < 2
     visible = [result for result in shown if find_object_state(result) is not ObjectState.HIDDEN]
     requests = _read_requests(visible)
@@ -145,7 +147,7 @@ def present_table(
                 url=reverse("runs:show-result", args=[run.number, result.position]),
                 style=_look(result),
                 detail=_describe_detail(result),
-                change=present_before_after(view.read(documents[result.change_id])),
+                change=present_before_after(read_masked(documents[result.change_id])),
                 pods=describe_pods(result),
                 requests=_describe_requests(result, requests.get(result.pk, [])),
                 took=_format_duration(result, spans.get(result.pk)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import Q
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -22,7 +23,7 @@ from applyviz.web.runs.pages.pod_lines import list_pod_lines
 from applyviz.web.runs.pages.reads import ReadLine, choose_tone, present_reads
 from applyviz.web.runs.pages.time_axis import format_clock
 from applyviz.workflow.foundation.errors import NotVisibleError
-from applyviz.workflow.plans.live_values import WITHHELD, show_result, view_of
+from applyviz.workflow.plans.live_values import WITHHELD, list_results
 
 OUTCOME_STYLES: dict[str, Appearance] = {
     Outcome.WAITING: Appearance("·", Outcome.WAITING.label, "calm"),
@@ -160,15 +161,13 @@ def describe_attempts(result: ObjectResult, sent: int, parts: int) -> str:
 
 def present_result(run: ApplyRun, position: int) -> ResultPane:
     """Return one object of a run with its journal."""
-    try:
-        result = run.results.select_related("change").defer("change__document", "change__sealed").get(position=position)
-    except ObjectResult.DoesNotExist as error:
-        raise NotVisibleError(f"run {run.number} has no object {position}") from error
-    change, plan = result.change, run.plan
-    view = view_of(plan)
-    result = show_result(result, view)
+    found = list_results(run, Q(position=position))
+    if not found:
+        raise NotVisibleError(f"run {run.number} has no object {position}")
+    (result,), plan = found, run.plan
+    change = result.change
     folded = fold(result.detail)
-    journal = [] if view.hides(change) else list(result.journal.defer("sealed_request", "sealed_answer"))
+    journal = [] if result.outcome == WITHHELD else list(result.journal.defer("sealed_request", "sealed_answer"))
     return ResultPane(
         style=OUTCOME_STYLES[result.outcome],
         name=change.name,

@@ -32,7 +32,7 @@ from applyviz.web.runs.pages.timeline import RunTimeline, Span, list_outages, pr
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.plans import revert
-from applyviz.workflow.plans.live_values import show_result, view_of
+from applyviz.workflow.plans.live_values import list_results
 from applyviz.workflow.runs import list_attempts
 from applyviz.workflow.runs.rules import RunRules
 
@@ -333,9 +333,7 @@ def _find_own_error(run: ApplyRun, results: Sequence[ObjectResult]) -> str:
 
 def present_run(run: ApplyRun, *, for_user: Person, position: int | None = None, is_whole: bool = False) -> RunPage:
     """The whole page: all objects, or the one at `position`; `is_whole`: with every row of the list."""
-    view = view_of(run.plan)
-    found = run.results.select_related("change").defer("change__document", "change__sealed")
-    results = [show_result(result, view) for result in found]
+    results = list_results(run)
     plan, state, now = run.plan, RunState(run.state), clock.now()
     samples = read_samples(run)
     next_text, retry = _describe_next(run, for_user), present_retry(run, for_user)

@@ -23,7 +23,7 @@ from applyviz.web.runs.pages.object_states import OBJECT_STATE_STYLES, ObjectSta
 from applyviz.web.runs.pages.run_page import RunPage, present_run
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.plans.graphs import read_graph
-from applyviz.workflow.plans.live_values import show_result, view_of
+from applyviz.workflow.plans.live_values import list_results
 
 MOST = 200
 _LEGEND = (
@@ -169,9 +169,7 @@ def present_run_graph(run: ApplyRun, choice: GraphChoice, *, for_user: Person) -
     page = replace(page, poll_url=here + choice.link() if page.poll_url else "")
     graph = read_graph(run.plan) or PlanGraph()
     nodes = list_nodes(graph, list_changes(run.plan))
-    view = view_of(run.plan)
-    found = run.results.select_related("change").defer("change__document", "change__sealed")
-    results = [show_result(result, view) for result in found]
+    results = list_results(run)
     states = find_states(results, is_over=run.is_finished)
     urls = {r.position: reverse("runs:show-result", args=[run.number, r.position]) for r in results}
     drawn, chosen = (None, None) if choice.is_table else _draw(graph, nodes, choice, states, urls)

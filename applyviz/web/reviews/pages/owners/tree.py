@@ -23,7 +23,7 @@ from applyviz.web.components.badges import OBJECT_STYLES, Appearance
 from applyviz.web.components.object_links import link_change
 from applyviz.web.components.owners import OwnerChip, present_owner, present_owners
 from applyviz.web.reviews.pages.plan_context import PlanContext
-from applyviz.workflow.plans.live_values import view_of
+from applyviz.workflow.plans.live_values import read_change
 
 MOST_LINES = 1_000
 _FOLD_FROM = 5
@@ -269,8 +269,7 @@ def _link(position: int, *, is_folded: bool, has_defaults: bool) -> str:
 
 def present_tree(context: PlanContext, row: ObjectChange, *, is_folded: bool, has_defaults: bool = True) -> OwnerTree:
     """The tree of one object, masked as its reader may see it; `has_defaults`: with the fields that no manager owns."""
-    row = context.plan.changes.defer("sealed").get(position=row.position)
-    change = view_of(context.plan).read(row)
+    change = read_change(context.plan, row.position)
     own = context.options.field_manager
     reasons = [reason for reason in change.fields if _is_shown(reason)]
     written = [reason for reason in reasons if has_defaults or not _is_default(reason)]

@@ -8,7 +8,7 @@ from applyviz.records.enums import PlanState
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.web.components.badges import FIELD_STYLES
 from applyviz.web.reviews.pages.search.field_lines import SEARCHED, OperationNames, find_positions, read_lines
-from applyviz.workflow.plans.live_values import view_of
+from applyviz.workflow.plans.live_values import WITHHELD
 
 
 def name_operations() -> OperationNames:
@@ -19,11 +19,10 @@ def name_operations() -> OperationNames:
 def find_by_field(plan: Plan, changes: Iterable[ObjectChange], text: str) -> frozenset[int]:
     """Return the positions of the objects of which one field has all words of a text; none while a plan is created.
 
-    - Objects that are hidden from the reader of the plan are never found so.
+    - `changes`: the rows as the reader of the plan sees them; those that are hidden from them are never found so.
     """
     words = text.casefold().split()
     if not words or plan.state != PlanState.COMPLETE:
         return frozenset()
-    view = view_of(plan)
-    rows = (row for row in changes if not view.hides(row))
+    rows = (row for row in changes if row.operation != WITHHELD)
     return find_positions(read_lines(plan.pk, plan.digest), rows, words, name_operations())
