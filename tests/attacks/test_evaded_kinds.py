@@ -183,7 +183,7 @@ def name_owner(name: str, uid: str) -> dict[str, object]:
 
 
 def test_kept_object_gets_no_other_name_for_its_owner(team: Team):
-    """The garbage collector looks an owner up by its name: under another one it does not exist."""
+    """The garbage collector looks an owner up by its name once it starts again: under another one there is none."""
     team.apply(config_map(a="1"))
     uid = team.live()["metadata"]["uid"]
     owned = [{**OWNED, "metadata": {**OWNED["metadata"], **name_owner(name, uid)}} for name in ("settings", "gone")]

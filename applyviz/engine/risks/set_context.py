@@ -37,11 +37,24 @@ def _describe_owner(f: Facts) -> Templates:
 
 
 BELONGS_TO_OTHER = RiskKind("belongs-to-other", "Managed by another tool", _describe_owner, policy_order=160)
+
+
+def _describe_new_owner(f: Facts) -> Templates:
+    if f.get("renamed"):
+        return (
+            "An owner gets another name, {owners}: if no object of this name has its uid, the garbage collector "
+            "deletes this object after its next start.",
+        )
+    return (
+        "{owners} becomes an owner: the garbage collector deletes this object when its owners are gone, and at once if "
+        "they do not exist.",
+    )
+
+
 GAINS_OWNER = RiskKind(
     "gains-owner",
     "Deleted with its new owner",
-    "{owners} becomes an owner: the garbage collector deletes this object when its owners are gone, and at once if "
-    "they do not exist.",
+    _describe_new_owner,
     level=RiskLevel.HIGH,
     policy_order=165,
 )
@@ -94,13 +107,16 @@ def _list_owners(obj: JSONObject | None) -> dict[tuple[str, ...], str]:
 def find_new_owners(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the risk of a live object that gets an owner: the garbage collector deletes it with its owners.
 
-    - An owner that is named differently under the same uid is another one: the collector does not find it by its name.
+    - An owner that is named differently under the same uid is another one: the collector knows it by its uid as long as
+      it runs, and looks it up by its name once it starts again.
     """
     before, after = _list_owners(subject.live), _list_owners(subject.result)
-    new = [name for owner, name in after.items() if owner not in before]
+    new = {owner: name for owner, name in after.items() if owner not in before}
     if new and subject.live is not None:
         path = ("metadata", "ownerReferences")
-        yield GAINS_OWNER.at(fields(*path), {"owners": ", ".join(new)}, position_of(subject, path))
+        is_renamed = {owner[-1] for owner in new} <= {owner[-1] for owner in before}
+        facts = {"owners": ", ".join(new.values()), **({"renamed": "yes"} if is_renamed else {})}
+        yield GAINS_OWNER.at(fields(*path), facts, position_of(subject, path))
 
 
 @rule(270)
