@@ -6,12 +6,10 @@ A run recomputes with the code that created the plan, so that equal effects mean
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
-from queue import Empty, SimpleQueue
 
 from applyviz import clock
 from applyviz.clusters import discovery
@@ -68,35 +66,18 @@ def _drive(planner: sets.SetPlanner, reader: ClusterReader, beat: Callable[[], o
         yield from sets.drive(planner, send_all)
         return
     yield from planner.take_ready()
-    # A queue: waiting for one of many futures locks all of them, for each answer.
-    answers: SimpleQueue[tuple[int, Future[Answer]]] = SimpleQueue()
-    asked: set[int] = set()
     with ThreadPoolExecutor(reader.parallel, thread_name_prefix="read") as pool:
+        asked: dict[Future[Answer], int] = {}
         while not planner.is_done:
             if len(asked) <= reader.parallel:
-                new = islice((ask for ask in planner.asks() if ask.key not in asked), 2 * reader.parallel - len(asked))
-                for ask in list(new):
-                    asked.add(ask.key)
-                    pool.submit(reader.try_send, ask.request).add_done_callback(partial(_put, answers, ask.key))
-            done = _take(answers)
+                keys = set(asked.values())
+                new = islice((ask for ask in planner.asks() if ask.key not in keys), 2 * reader.parallel - len(asked))
+                asked.update({pool.submit(reader.try_send, ask.request): ask.key for ask in new})
+            done, _ = wait(asked, timeout=_BEAT, return_when=FIRST_COMPLETED)
             beat()
-            for key, future in done:
-                asked.discard(key)
-                planner.answer(key, future.result())
+            for future in done:
+                planner.answer(asked.pop(future), future.result())
             yield from planner.take_ready()
-
-
-def _put(answers: SimpleQueue[tuple[int, Future[Answer]]], key: int, future: Future[Answer]) -> None:
-    answers.put((key, future))
-
-
-def _take(answers: SimpleQueue[tuple[int, Future[Answer]]]) -> list[tuple[int, Future[Answer]]]:
-    """Return the answers that arrived; wait a beat for the first one."""
-    try:
-        first = answers.get(timeout=_BEAT)
-    except Empty:
-        return []
-    return [first, *(answers.get_nowait() for _ in range(answers.qsize()))]
 
 
 @dataclass(frozen=True, slots=True)
