@@ -24,6 +24,7 @@ from django.core.handlers.asgi import ASGIRequest
 from django.db import connections
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
+from django.utils.translation import gettext as _
 
 from applyviz import stopping
 from applyviz.engine.objects.errors import ApplyVizError
@@ -198,7 +199,7 @@ def watch_reader(request: HttpRequest, action: Action) -> Callable[[], None]:
         reader = find_reader(request)
         access.require(reader, action)
         if not before <= {grant.pk for grant in access.list_grants(reader)}:
-            raise NotAllowedError("the rights of the reader changed")
+            raise NotAllowedError(_("your rights changed while the file was read"))
 
     return check
 
