@@ -6,6 +6,7 @@ let form = document.querySelector("[data-drop-form]");
 const MANIFEST = /\.(ya?ml|json)$/i;
 const CHART = /(^|\/)Chart\.yaml$/;
 const ARCHIVE = /\.(tgz|tar\.gz)$/;
+const SHOWN_FILES = 12;
 const KUSTOMIZATION = /(^|\/)(kustomization\.ya?ml|Kustomization)$/;
 
 function listEntries(reader) {
@@ -64,12 +65,15 @@ function offerRendering(files) {
   offer("[data-charts]", [...folders, ...paths.filter((path) => ARCHIVE.test(path) && !path.includes("/charts/"))]);
 }
 
+/** The names of the chosen files; of many they are folded, so that the form stays in sight. */
 function showChosen() {
   listPaths();
   const chosen = form.querySelector("[data-chosen]");
   const files = [...form.querySelector("[data-files]").files, ...form.querySelector("[data-folder]").files];
   offerRendering(files);
-  chosen.replaceChildren(
+  chosen.hidden = !files.length;
+  chosen.open = files.length <= SHOWN_FILES;
+  chosen.querySelector("ul").replaceChildren(
     ...files.map((file) => {
       const item = document.createElement("li");
       item.textContent = file.webkitRelativePath || file.name;

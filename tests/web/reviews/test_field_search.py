@@ -22,6 +22,7 @@ from tests.web import builders, reading, rows
 from tests.web.measuring import measure_answer
 
 REPLICAS = paths.fields("spec", "replicas")
+OWNERS = paths.fields("metadata", "managedFields")
 TOKEN = paths.fields("data", "token")
 MARK = f"{OPEN} 0123abcd{CLOSE}"
 # Processor time of an answer, among so many objects with so many fields.
@@ -57,6 +58,7 @@ def objects() -> list[PlannedObject]:
         build(
             "worker", (REPLICAS, FieldOperation.KEPT, 3, 3), (image, FieldOperation.UNCHANGED, "shop/w:5", "shop/w:5")
         ),
+        build("moved", (OWNERS, FieldOperation.CHANGED, [{"f:replicas": {}}], [{"f:spec": {"f:replicas": {}}}])),
         build("settings", (TOKEN, FieldOperation.CHANGED, MARK, MARK), kind="ConfigMap", group=""),
     ]
 
@@ -74,7 +76,7 @@ def find_names(browser, plan, text):
     page = browser.get(address, {"q": text}, headers={"HX-Request": "true"}).content.decode()
     return [
         name
-        for name in ("web", "api", "worker", "settings")
+        for name in ("web", "api", "worker", "moved", "settings")
         if f"/{name}</h3>" in page.replace("</span>", "").replace("<wbr>", "")
     ]
 
@@ -132,6 +134,7 @@ def search(browser, text):
         ("removed", ["spec. replicas − Removed 7"]),  # noqa: RUF001
         ("api:1.5", ["spec. image ~ Changed shop/api:1.4 → becomes shop/api:1.5"]),
         ("data.token", ["data. token ~ Changed Config"]),
+        ("managedFields", []),
         ("plicas", []),
         ("masked", []),
         ("0123abcd", []),

@@ -141,6 +141,16 @@ def test_first_page_of_what_is_folded_away_is_short(as_bob, alice):
     assert (names(later), len(names(narrowed))) == ([f"o{n:03}" for n in range(9, 30)], 30)
 
 
+def test_namespace_is_cut_before_the_name_and_all_can_be_read_in_full(as_bob, many):
+    """Style shortens what has a class of its own, so each part has one, and its text as a title."""
+    page = as_bob.get(url(many), headers=HTMX).content.decode()
+
+    row = re.search(r'data-item="\d+">(?:(?!</li>).)*title="mail"(?:(?!</li>).)*</li>', page, re.DOTALL)
+    assert row
+    assert re.search(r'class="where" title="office">office</span>', row[0])
+    assert re.search(r'class="kind"\s+title="Deployment">Deployment</span>', row[0])
+
+
 def test_tree_stands_by_namespace_and_kind(as_bob, many):
     answer = as_bob.get(f"{url(many)}?layout=tree", headers=HTMX).content.decode()
 

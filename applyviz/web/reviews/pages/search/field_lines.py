@@ -36,6 +36,8 @@ SEARCHED = frozenset(
 OperationNames: TypeAlias = Mapping[str, Collection[FieldOperation]]
 """The operations by the words that name them."""
 _CHUNK = 100
+# A plan that migrates ownership rewrites this list; it names every field of the object, and the tab Owners shows it.
+_OWNERS = "metadata.managedFields"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ def list_lines(change: PlannedObject) -> Iterator[FieldLine]:
     found = (reason for reason in change.fields if reason.operation in SEARCHED)
     for reason, _number in zip(found, range(MOST_LINES), strict=False):
         path = render_path(reason.path).lstrip(".")
-        if is_masked(path):
+        if is_masked(path) or path.startswith(_OWNERS):
             continue
         wanted = versions.in_manifest if reason.operation is FieldOperation.CONFLICT else versions.in_after
         yield FieldLine(
