@@ -12,7 +12,7 @@ import socket
 import warnings
 from argparse import ArgumentParser
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import uvicorn
 from django.conf import settings
@@ -63,8 +63,9 @@ def _keep_address_on_screen() -> None:
 
     - The options of uvicorn would not last: the application sets up logging again when uvicorn loads it.
     """
+    loggers = cast("dict[str, dict[str, object]]", settings.LOGGING["loggers"])
     for name in ("uvicorn", "uvicorn.access", "uvicorn.error"):
-        settings.LOGGING["loggers"][name]["level"] = settings.LOGGING["root"]["level"]
+        loggers[name]["level"] = cast("dict[str, object]", settings.LOGGING["root"])["level"]
 
 
 class Command(BaseCommand):
