@@ -109,7 +109,7 @@ def test_token_that_may_only_read_changes_nothing(team: Team, post: Post, client
 
 
 def list_views() -> list[tuple[str, Any]]:
-    return [(one.name, one.callback) for one in api_urls if hasattr(one.callback, "methods")]
+    return [(one.name or "", one.callback) for one in api_urls if hasattr(one.callback, "methods")]
 
 
 def list_parameters(name: str) -> list[str]:

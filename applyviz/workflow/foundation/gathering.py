@@ -14,7 +14,7 @@ from typing import Any
 
 from django.db import models
 
-from applyviz.workflow.foundation.row_updates import insert_rows, update_rows
+from applyviz.workflow.foundation.row_updates import update_rows
 
 
 @dataclass
@@ -30,8 +30,8 @@ class Gathering:
         """Write everything that waits."""
         for act in self.at_end:
             act()
-        for rows in self.inserts.values():
-            insert_rows(rows)
+        for model, rows in self.inserts.items():
+            model._default_manager.bulk_create(rows)
         for (_model, names), changed in self.updates.items():
             update_rows(changed, names)
 

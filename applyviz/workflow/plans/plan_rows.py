@@ -20,7 +20,7 @@ from applyviz.engine.planning.objects.masking import mask_change, mask_risks
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.workflow.clusters import masking_settings
 from applyviz.workflow.foundation import failpoints
-from applyviz.workflow.foundation.row_updates import insert_rows, update_rows
+from applyviz.workflow.foundation.row_updates import update_rows
 from applyviz.workflow.plans import changes, plan_mac
 from applyviz.workflow.plans.plan_mac import ContentDigest
 
@@ -53,7 +53,7 @@ class PlanRows:
         with transaction.atomic():
             if not renew():
                 return False
-            insert_rows(fresh)
+            ObjectChange.objects.bulk_create(fresh)
         for row in fresh:
             self._contents.append(ContentDigest.of(row))
             changes.forget_content(row)

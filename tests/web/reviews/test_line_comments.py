@@ -11,9 +11,9 @@ from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import AuditEntry, CollectedComment, Comment
 from applyviz.web.components.object_links import link_alone
-from applyviz.web.reviews.pages import object_page
 from applyviz.workflow.approvals.commented_lines import CommentedLines, LineText, parse_lines
 from applyviz.workflow.foundation import row_macs
+from applyviz.workflow.plans import live_values
 from tests.web import rows
 
 HTMX = {"HX-Request": "true"}
@@ -111,7 +111,7 @@ def test_page_of_lines_offers_both_sides_of_the_diff_and_one_version(as_bob, pla
 
 def test_page_of_lines_of_an_object_without_differences_offers_none(as_bob, alice, plan):
     """Its diff is empty, so that no number names a line of it; a version of it has lines."""
-    change = object_page.read_change(plan, 0)
+    change = live_values.read_change(plan, 0)
     live = replace(change.versions, after=change.versions.live)
     plan = rows.make_plan(alice, [replace(change, operation=Operation.UNCHANGED, versions=live)])
     url = address(plan, "line-comments", 0)
