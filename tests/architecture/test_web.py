@@ -154,6 +154,7 @@ QUERIES = {
     "reviews/pages/addons/tab.py": "names of objects and addons",
     "reviews/pages/addons/table.py": "names of objects and addons",
     "reviews/pages/change_record.py": "the outcomes of objects that are not hidden",
+    "reviews/pages/others.py": "positions of records",
     "reviews/pages/plan_events.py": "a number of objects",
     "reviews/pages/request_archive.py": "shows the rows, a hundred at a time",
     "reviews/pages/review_header.py": "whether there are workloads",
