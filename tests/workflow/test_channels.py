@@ -19,7 +19,7 @@ from applyviz.records.models import ApplyRun, JournalEntry, Undo
 from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.workflow.audit.recorded_runs import check_records
 from applyviz.workflow.plans import changes, planner, revert, reviews
-from tests.builders import grant_role, take_roles
+from tests.builders import grant_role, make_policy, take_roles
 from tests.channels import RECORDS, addon, channel, config, pruning, simple
 from tests.stories import Killed, Team, let_lease_run_out
 
@@ -118,11 +118,9 @@ def test_upgraded_addon_prunes_what_its_manifest_no_longer_names(team):
 
 
 def test_failed_addon_is_not_recorded_and_the_others_are(team):
-    started = team.start(plan(team, simple()))
-    ApplyRun.objects.filter(pk=started.pk).update(rules={**started.rules, "carries_on": True})
     team.wire.fault = lambda request, number: "lose request" if request.ref.name == "dns" else ""
 
-    run = team.work(ApplyRun.objects.get(pk=started.pk))
+    run = team.work(team.start(plan(team, simple())))
 
     assert run.state == RunState.FAILED
     annotations = team.live(RECORDS)["metadata"]["annotations"]
@@ -131,6 +129,17 @@ def test_failed_addon_is_not_recorded_and_the_others_are(team):
     detail = run.results.get(position=1).detail
     assert "addon dns is not complete: ConfigMap kube-system/dns" in detail
     assert choices(plan(team, simple())) == {"dns": ("install", "not-installed"), "web": ("skip", "same")}
+
+
+def test_policy_lets_a_failed_addon_stop_the_others(team):
+    make_policy("strict")
+    team.wire.fault = lambda request, number: "lose request" if request.ref.name == "dns" else ""
+
+    run = team.work(team.start(plan(team, simple())))
+
+    assert run.state == RunState.FAILED
+    assert not team.live(RECORDS)["metadata"].get("annotations")
+    assert set(run.results.filter(change__name="web").values_list("outcome", flat=True)) == {"not-attempted"}
 
 
 def test_next_worker_goes_on_where_a_lost_one_stopped(team):

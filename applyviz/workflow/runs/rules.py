@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from django.conf import settings
 
 from applyviz.engine.objects.values import JSONValue
-from applyviz.workflow.policies import OnFailure, PolicyRules
+from applyviz.workflow.policies import BUILT_IN, OnFailure, PolicyRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +30,15 @@ class RunRules:
         return asdict(self)
 
     @classmethod
-    def of_policy(cls, policy: PolicyRules) -> RunRules:
-        """Return the rules of a policy, within the parallelism that this installation allows."""
+    def of_policy(cls, policy: PolicyRules, *, has_addons: bool = False) -> RunRules:
+        """Return the rules of a policy, within the parallelism that this installation allows.
+
+        - `has_addons`: the plan is one of a kOps channel. As with kOps, an addon that fails does not stop the others,
+          unless a policy says that a run stops.
+        """
+        is_free = has_addons and policy.version == BUILT_IN
         return cls(
-            carries_on=policy.on_failure is OnFailure.CONTINUE,
+            carries_on=is_free or policy.on_failure is OnFailure.CONTINUE,
             at_once=max(1, min(policy.concurrency, settings.APPLYVIZ_RUN_PARALLEL)),
             waits_for_rollout=policy.waits_for_rollout,
             rollout_seconds=int(policy.rollout_deadline.total_seconds()),

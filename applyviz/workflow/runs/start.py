@@ -9,6 +9,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from applyviz import clock, moments
+from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, ReviewState, RunState
 from applyviz.records.models import ApplyRun, Approval, ObjectResult, Plan, Review
@@ -110,7 +111,8 @@ def begin_run(
     )
     if not taken:
         raise NotPossibleError(_("the review is already being applied"))
-    rules = RunRules.of_policy(policy)
+    has_addons = options_from_json(plan.options).channel is not None
+    rules = RunRules.of_policy(policy, has_addons=has_addons)
     if waits_for_rollout is not None:  # a policy that requires waiting wins
         rules = replace(rules, waits_for_rollout=rules.waits_for_rollout or waits_for_rollout)
     run = _make_run(plan, by=by, rules=rules, needed=found.needed if found else 0)
