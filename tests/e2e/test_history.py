@@ -58,7 +58,7 @@ def test_cluster_is_looked_at_and_an_object_adopted(sign_in):
 
 @pytest.mark.parametrize("width", [1440, 390])
 def test_findings_of_a_cluster_are_filtered(sign_in, width):
-    page = sign_in("bob", reduced_motion="reduce")
+    page = sign_in("alice", reduced_motion="reduce")
     page.set_viewport_size({"width": width, "height": 844})
     look_now(page)
     page.goto("/clusters/demo/findings/unreviewed/")
