@@ -124,7 +124,8 @@ def find_shared_keys(subject: RiskSubject) -> Iterator[Risk]:
     root = kind.root
     wanted = list_leaves(root, subject.manifest)
     live, left = (_list_entry_paths(list_leaves(root, obj)) for obj in (subject.live, result))
-    left |= _list_entry_paths(list_leaves(root, subject.result or {}))
+    if not subject.is_merge_only:
+        left |= _list_entry_paths(list_leaves(root, subject.result or {}))
     for entry in _list_entry_paths(wanted):
         key = find_merge_key(root, entry) if entry in live and entry not in left else ""
         if not key or (*entry, "f:$patch") in wanted:

@@ -21,6 +21,8 @@ _VERBS = (
 _START = r"(?:(?:To [^,.]+|First|Then|Instead|If [^,.]+|Otherwise|So), )?(?:first |then |do not |just )?"
 _ADVICE = re.compile(rf"^{_START}(?:{_VERBS}|{_VERBS.lower()})(?! does| failed)(?= )")
 NO_ADVICE = {
+    # Where a value comes from.
+    "set by another entry of your manifest with the same `{path}`",
     # Rules of apply, which describe what apply does.
     "If a field is in the file, apply resets manual changes to it.",
     "If a field is not in the file and never was, apply keeps it.",

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from applyviz.engine.channels.choosing import choose
-from applyviz.engine.channels.model import AddonPlan
+from applyviz.engine.channels.model import Addon, AddonPlan
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.exchange import JSON, JSON_PATCH, MERGE_PATCH, Request
@@ -119,17 +119,35 @@ def remove_an_addon_that_left_its_channel(box: Box) -> None:
     left, namespace, record = config_map("left"), "/api/v1/namespaces/default", "addons.k8s.io/left"
     box.apply(text_of(left))
     _send(box, "PATCH", namespace, MERGE_PATCH, {"metadata": {"annotations": {record: '{"id":"a"}'}}}, "kops")
-    assert [one.reason.value for one in _choose_without_entries(box, namespace)] == ["not-in-channel"]
+    assert [one.reason.value for one in _choose(box, namespace)] == ["not-in-channel"]
 
     _send(box, "DELETE", path_of(left), JSON, {}, "kubectl")
     _send(box, "PATCH", namespace, MERGE_PATCH, {"metadata": {"annotations": {record: None}}}, "kubectl-annotate")
 
-    assert _choose_without_entries(box, namespace) == ()
+    assert _choose(box, namespace) == ()
 
 
-def _choose_without_entries(box: Box, namespace: str) -> tuple[AddonPlan, ...]:
+@follows(
+    "Recorded in namespace {namespace}{origin}, but the channel records it in namespace {preferred_namespace}: kOps "
+    "ignores this record. To remove it, delete the annotation {annotation}."
+)
+def remove_a_record_in_another_namespace(box: Box) -> None:
+    namespace, record = "/api/v1/namespaces/default", "addons.k8s.io/moved"
+    _send(box, "PATCH", namespace, MERGE_PATCH, {"metadata": {"annotations": {record: '{"id":"a"}'}}}, "kops")
+    moved = Addon("moved", id="a")
+    assert [one.reason.value for one in _choose(box, namespace, moved)] == [
+        "not-installed",
+        "other-namespace",
+    ]
+
+    _send(box, "PATCH", namespace, MERGE_PATCH, {"metadata": {"annotations": {record: None}}}, "kubectl-annotate")
+
+    assert [one.reason.value for one in _choose(box, namespace, moved)] == ["not-installed"]
+
+
+def _choose(box: Box, namespace: str, *addons: Addon) -> tuple[AddonPlan, ...]:
     found = box.get(namespace)["metadata"].get("annotations", {})
-    return choose((), kubernetes="v1.36.3", annotations={"default": found}, faults={})
+    return choose(addons, kubernetes="v1.36.3", annotations={"default": found}, faults={})
 
 
 @follows(
