@@ -129,7 +129,7 @@ def test_metrics_stay_when_their_owner_applies_at_v1_without_them():
     result = server_side.apply(live, at_v1(make_autoscaler(6)), kind=CONVERTED["v1"], manager="alice", now=NOW).result
 
     assert convert_autoscaler(result, "v2")["spec"]["metrics"] == [CPU]
-    assert [list(e["fieldsV1"]["f:spec"]) for e in result["metadata"]["managedFields"]] == [
+    assert [sorted(e["fieldsV1"]["f:spec"]) for e in result["metadata"]["managedFields"]] == [
         ["f:maxReplicas", "f:scaleTargetRef"]
     ]
 
