@@ -72,7 +72,7 @@ def _read(raw: bytes, *, is_object: bool) -> JSONValue:
 def read_body(status: int, raw: bytes, *, is_object: bool = True) -> JSONValue:
     """Return the body of an answer; an unreadable refusal becomes a Status, an unreadable success is an error.
 
-    - `is_object`: the answer holds objects; a description of schemas may be nested as deep as they are.
+    - `is_object`: the answer holds objects, whose nesting is limited; the nesting of schema documents is not.
     """
     if not raw:
         if 200 <= status < 300:  # an answer whose headers were cut off looks like an empty one

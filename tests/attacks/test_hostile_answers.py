@@ -1,4 +1,4 @@
-"""A hostile cluster, or whoever writes an odd object into one, stops no page, no plan of others and no scan."""
+"""A hostile cluster, or an odd object in a cluster, breaks no page, no plan of other objects and no scan."""
 
 from __future__ import annotations
 

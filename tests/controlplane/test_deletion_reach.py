@@ -1,4 +1,4 @@
-"""What goes with a deletion, beside real controllers: the counts and names of the page are what is gone afterwards."""
+"""Deletions with real controllers: the page names and counts exactly the objects that are gone afterwards."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def wait_for_pods(plane, namespace: str, wanted: list[str]) -> list[str]:
 
 
 def say(plan, name: str) -> dict[str, list[str]]:
-    """What the risks of an object say, by their kind."""
+    """Return the sentences of an object's risks by risk kind."""
     told: dict[str, list[str]] = {}
     for row in plan.changes.filter(name=name):
         for risk in changes.read_masked(row).risks:

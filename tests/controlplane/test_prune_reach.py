@@ -170,7 +170,7 @@ def test_what_goes_is_what_kubectl_prunes_and_what_stays_is_named(control_plane,
 
 
 def apply(plane: ControlPlane, step: Step, space: str, *, is_named: bool) -> str:
-    """What kubectl prints; a parent without a namespace is not named with one, or its members are refused."""
+    """Return the output of kubectl; `-n` goes only with a namespaced parent, because kubectl refuses it otherwise."""
     named = ("-n", space) if is_named and step.prune.applyset.startswith("secrets/") else ()
     text = "---\n".join(write(step, space).values())
     words = ("apply", *named, "-f", "-", *step.list_flags())
@@ -178,7 +178,7 @@ def apply(plane: ControlPlane, step: Step, space: str, *, is_named: bool) -> str
 
 
 def put(step: Step, space: str) -> Step:
-    """The step with the name of a parent of its own for each side."""
+    """Return the step with a separate parent for each side."""
     if "SPACE" not in step.prune.applyset:
         return step
     return Step(step.objects, Prune(PruneMode.APPLYSET, applyset=step.prune.applyset.replace("SPACE", space)))

@@ -1,4 +1,4 @@
-"""Who owns a list afterwards in which only the spelling of an amount changed, as a real API server answered."""
+"""Owners of a list after only the spelling of a quantity in it changed, as recorded from a real API server."""
 
 from __future__ import annotations
 

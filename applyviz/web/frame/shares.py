@@ -39,7 +39,7 @@ def name_asker(request: HttpRequest) -> str:
 
 
 class Seats:
-    """Seats of which everybody has a share; nobody waits for one."""
+    """A limited number of seats, of which each person gets a share; a request without a seat is refused at once."""
 
     def __init__(self, most: int, *, each: int) -> None:
         self._most, self._each = most, each

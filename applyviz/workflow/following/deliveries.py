@@ -6,7 +6,7 @@ rate decide. Web processes of a team cannot open the secret; the whole delivery 
 Replay: a delivery counts once. Its id and its body were seen before if a genuine delivery had them; the signature
 covers the body alone, so a new id does not make an old body new. GitLab signs nothing, and its bodies name no time, so
 a push that is made again has the body of the first one: there both must be the same. A repeated delivery does nothing,
-and even a new one only makes workers fetch the branch as it is: no delivery can bring back an earlier commit.
+and a new one only makes workers fetch the current branch: no delivery can bring back an earlier commit.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _read(delivery: PushDelivery, webhook: PushWebhook, secret: str) -> None:
 
 
 def _was_seen(delivery: PushDelivery, forge: ForgeKind) -> bool:
-    """Return whether a genuine delivery had this id or this body; what was refused may have been anybody's.
+    """Return whether a genuine delivery had this id or this body; anybody may have sent a refused one.
 
     - GitLab repeats a delivery with both, and its id alone is also that of what followed from a push.
     """

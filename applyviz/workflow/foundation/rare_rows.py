@@ -1,6 +1,6 @@
 """Tables that hold rows for few plans: the query that reads a plan for a page asks all of them at once.
 
-Whoever needs the answer later finds it in the moment of the page, and reads the rows only where there are some.
+The answer is kept for the moment of the page. Later checks of the page read the rows only if there are some.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.errors import NotVisibleError, WorkflowError
 
 AGAIN = timedelta(seconds=2)
-"""How long a question is not sent again, however often its answer is asked for anew."""
+"""The shortest time between two messages that send the same question to workers."""
 FRESH = timedelta(seconds=5)
 """How long an answer serves the same question; plans never change, so answers about them do not either."""
 PATIENCE = timedelta(seconds=60)

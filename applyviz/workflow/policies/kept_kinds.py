@@ -4,8 +4,8 @@ Rule: a policy keeps the kinds that it names (`*`: every kind), in each group th
 namespaces. Deleting, pruning and replacing all delete an object, and an owner that it gets lets the garbage collector
 delete it; so do the deletion of its owner in its namespace, and a field by which Kubernetes deletes it later. Deleting
 a Namespace deletes what is in it, so any kind kept there keeps it too; deleting a definition deletes its objects, so a
-kept kind of its group keeps it. What belongs to an object is known as it was when the plan was made; a kind that could
-not be listed counts as if there were such objects.
+kept kind of its group keeps it. The dependents of an object are those that the plan found; a kind that could not be
+listed counts as if there were such objects.
 """
 
 from __future__ import annotations

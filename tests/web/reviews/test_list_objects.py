@@ -142,7 +142,7 @@ def test_first_page_of_what_is_folded_away_is_short(as_bob, alice):
 
 
 def test_namespace_is_cut_before_the_name_and_all_can_be_read_in_full(as_bob, many):
-    """Style shortens what has a class of its own, so each part has one, and its text as a title."""
+    """Each part of a name has its own class, by which CSS shortens it, and its full text as a title."""
     page = as_bob.get(url(many), headers=HTMX).content.decode()
 
     row = re.search(r'data-item="\d+">(?:(?!</li>).)*title="mail"(?:(?!</li>).)*</li>', page, re.DOTALL)

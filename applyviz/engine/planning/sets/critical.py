@@ -37,8 +37,8 @@ def add_critical(
 ) -> tuple[PlannedObject, ...]:
     """Return the changes; each deletion of a critical kind has a risk that names the policy.
 
-    - `find_critical` returns the policy that counts the kind of an object as critical, "" for none. What belongs to the
-      object and goes with it counts too.
+    - `find_critical` returns the policy that counts the kind of an object as critical, "" for none. The
+      dependents that are deleted with the object count too.
     """
     if find_critical is None:
         return tuple(changes)
