@@ -110,7 +110,7 @@ def test_intake_without_the_key_of_workers_keeps_nothing(team, parsed, settings)
 
 
 def test_intake_keeps_nothing_of_files_that_a_limit_ended(team, parsed, monkeypatch):
-    impatient = ChildLimits(wall_seconds=0.0)
+    impatient = ChildLimits(wall_seconds=-1.0)  # over before it begins, however fast the child is
     monkeypatch.setattr(intake, "read_files", lambda bundle: sandboxed.read_files(bundle, child_limits=impatient))
     review = open_from_intake(team, config_map(a="1"))
 
@@ -200,7 +200,7 @@ def test_form_under_another_digest_key_is_parsed_again(team, parsed, settings):
 
 
 def test_nothing_is_kept_of_files_that_a_limit_ended(team, monkeypatch):
-    impatient = ChildLimits(wall_seconds=0.0)
+    impatient = ChildLimits(wall_seconds=-1.0)  # over before it begins, however fast the child is
     monkeypatch.setattr(
         parsed_sources, "read_files", lambda bundle: sandboxed.read_files(bundle, child_limits=impatient)
     )
