@@ -152,3 +152,15 @@ def test_dry_run_answers_preconditions_like_the_write(send, made, content_type):
 
     assert send(bind(name, content_type, uid, stale).as_dry_run()).status == 409
     assert send(bind(name, content_type, uid, version).as_dry_run()).status == 200
+
+
+@pytest.mark.parametrize("content_type", PATCHES)
+def test_dry_run_bound_to_a_stale_version_is_a_conflict_even_if_it_changes_nothing(send, made, content_type):
+    name, uid, stale, version = made
+    assert send(bind(name, content_type, uid, version)).status == 200
+    present = read(send, name).body["metadata"]["resourceVersion"]
+
+    answers = [send(bind(name, content_type, uid, one).as_dry_run()).status for one in (stale, version, present)]
+
+    assert answers == [409, 409, 200]
+    assert read(send, name).body["metadata"]["resourceVersion"] == present
