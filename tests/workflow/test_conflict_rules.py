@@ -12,19 +12,27 @@ from applyviz.workflow.plans import conflict_rules, planner, resolutions, review
 from applyviz.workflow.plans.conflict_rules import RuleDraft
 from tests.blockers import name_blockers
 from tests.builders import make_person
-from tests.stories import SETTINGS, Team, config_map
+from tests.shared_stories import share_story
+from tests.stories import SETTINGS, config_map
 
 pytestmark = pytest.mark.django_db
 FIELD = ("f:data", "f:a")
 
 
-@pytest.fixture
-def team(monkeypatch):
+def dispute(team):
     """One field is in dispute: somebody changes it by hand, again and again."""
-    team = Team().wire_up(monkeypatch)
     team.apply(config_map(a="1", b="1"))
     team.edit(SETTINGS, {"data": {"a": "by hand"}})
-    return team
+
+
+@pytest.fixture(scope="module")
+def played(django_db_setup, django_db_blocker):
+    yield from share_story(django_db_blocker, dispute)
+
+
+@pytest.fixture
+def team(played, db, monkeypatch):
+    return played.go_on(monkeypatch)
 
 
 @pytest.fixture
