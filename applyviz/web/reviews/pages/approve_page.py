@@ -35,7 +35,7 @@ from applyviz.web.reviews.pages.plan_names import (
 )
 from applyviz.web.reviews.pages.plan_summary import present_impact, present_sentence
 from applyviz.web.reviews.pages.review_parts import Blocker
-from applyviz.web.reviews.pages.risks import HighRisk, RiskObject, list_high_risks
+from applyviz.web.reviews.pages.risks import HighRisk, LinkedObject, list_high_risks
 from applyviz.web.runs.pages.approval_summary import ApprovalForPage, present_approval
 from applyviz.web.runs.pages.scheduled_starts import present_waiting
 from applyviz.workflow import policies
@@ -81,7 +81,7 @@ class AcknowledgedRisk:
     """One high risk, its objects, and who acknowledged it; `is_open` while that is missing for some object."""
 
     title: str
-    objects: tuple[RiskObject, ...]
+    objects: tuple[LinkedObject, ...]
     by: tuple[str, ...]
     is_open: bool
 
@@ -162,7 +162,7 @@ def _list_acknowledged(plan: Plan, person: Person, changes: Sequence[ObjectChang
     """Each high risk with its objects and who acknowledged it, as far as this person sees the objects."""
     hidden, rows = hidden_positions(plan), {change.position: change for change in changes}
     names: dict[RiskKind, dict[str, None]] = {}
-    objects: dict[RiskKind, list[RiskObject]] = {}
+    objects: dict[RiskKind, list[LinkedObject]] = {}
     open_kinds = set()
     for (position, kind), act in present_all_acts(plan, person).items():
         if position in hidden:
@@ -171,7 +171,7 @@ def _list_acknowledged(plan: Plan, person: Person, changes: Sequence[ObjectChang
         # A risk of the plan as a whole stands at no object.
         row = rows.get(position)
         objects.setdefault(kind, []).extend(
-            [RiskObject(row.name, row.kind, link_change(plan, position))] if row else []
+            [LinkedObject(row.name, row.kind, link_change(plan, position))] if row else []
         )
         if not act.noted:
             open_kinds.add(kind)

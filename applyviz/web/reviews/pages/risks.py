@@ -34,8 +34,8 @@ class RiskState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class RiskObject:
-    """One object that has a risk."""
+class LinkedObject:
+    """An object of a plan and the address of its changes."""
 
     name: str
     kind: str
@@ -48,7 +48,7 @@ class HighRisk:
 
     style: Appearance
     title: str | Promise
-    objects: tuple[RiskObject, ...]
+    objects: tuple[LinkedObject, ...]
     slug: str = ""
     state: RiskState = RiskState.NONE
 
@@ -97,8 +97,8 @@ def list_high_risks(
     """
     by_position = {change.position: change for change in changes}
 
-    def present(positions: Iterable[int]) -> tuple[RiskObject, ...]:
-        return tuple(RiskObject(c.name, c.kind, url_of(c.position)) for c in (by_position[p] for p in positions))
+    def present(positions: Iterable[int]) -> tuple[LinkedObject, ...]:
+        return tuple(LinkedObject(c.name, c.kind, url_of(c.position)) for c in (by_position[p] for p in positions))
 
     rows = [
         HighRisk(

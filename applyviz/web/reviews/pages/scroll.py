@@ -31,8 +31,8 @@ from applyviz.web.reviews.pages.object_offers import find_others_url, present_of
 from applyviz.web.reviews.pages.object_page import present_object, present_thread
 from applyviz.web.reviews.pages.plan_context import list_changes
 from applyviz.web.reviews.pages.plan_overview import PlanOverview, read_for_reader
-from applyviz.web.reviews.pages.risks import name_place
-from applyviz.web.reviews.pages.scroll_parts import AlikeBlock, Chunk, MemberLink, ScrollChoice, ScrollPage
+from applyviz.web.reviews.pages.risks import LinkedObject, name_place
+from applyviz.web.reviews.pages.scroll_parts import AlikeBlock, Chunk, ScrollChoice, ScrollPage
 from applyviz.web.reviews.pages.search.in_plan import find_by_field
 from applyviz.web.reviews.pane.flat_rows import ROW_FILTER_WORDS, RowFilter
 from applyviz.web.reviews.pane.object_addresses import ObjectLinks
@@ -207,8 +207,8 @@ class _Scroll:
         )
         return replace(shown, content=replace(shown.content, rows=rows), line_comments=self._comments[key, ON_LINES])
 
-    def _link_member(self, row: ObjectChange) -> MemberLink:
-        return MemberLink(row.name, row.kind, self.link(row.position))
+    def _link_member(self, row: ObjectChange) -> LinkedObject:
+        return LinkedObject(row.name, row.kind, self.link(row.position))
 
     def _present_block(self, entry: _Entry, change: engine.PlannedObject, alike: SameChange) -> AlikeBlock:
         rows = entry.changes
@@ -226,7 +226,7 @@ class _Scroll:
             members=tuple(map(self._link_member, rows[:NAMED])),
             hidden_members=len(rows[NAMED:]),
             similar=tuple(
-                MemberLink(row.name, row.kind, link_change(self._context.plan, n))  # the filter may hide it
+                LinkedObject(row.name, row.kind, link_change(self._context.plan, n))  # the filter may hide it
                 for n, row in ((n, by_position.get(n)) for n in alike.exceptions[:8])
                 if row is not None
             ),

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 from applyviz.web.reviews.pages.comments import CollectedBar, CommentThread
 from applyviz.web.reviews.pages.object_list import ListChoice, ObjectList
+from applyviz.web.reviews.pages.risks import LinkedObject
 from applyviz.web.reviews.pane.flat_rows import RowFilter
 from applyviz.web.reviews.pane.object_content import AloneChoice, ObjectView
 from applyviz.web.reviews.pane.scroll_object import RiskTag, ScrollObject, ViewLink
@@ -44,15 +45,6 @@ class ScrollChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class MemberLink:
-    """One object of a block of identical changes."""
-
-    name: str
-    kind: str
-    url: str
-
-
-@dataclass(frozen=True, slots=True)
 class AlikeBlock:
     """Objects that change identically: the fields of one, and the names of all.
 
@@ -65,9 +57,9 @@ class AlikeBlock:
     what: str
     risks: tuple[RiskTag, ...]
     sample: ScrollObject
-    members: tuple[MemberLink, ...]
+    members: tuple[LinkedObject, ...]
     hidden_members: int
-    similar: tuple[MemberLink, ...]
+    similar: tuple[LinkedObject, ...]
     expand_url: str
     expand_text: str
     is_viewed: bool
