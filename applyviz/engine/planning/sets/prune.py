@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from applyviz.engine.merge import last_applied
-from applyviz.engine.objects.errors import MergeError, PlanError
+from applyviz.engine.objects.errors import PlanError
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
-from applyviz.engine.objects.values import JSONObject, get_at
+from applyviz.engine.objects.values import get_at
 from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject, Refusal, Versions
 from applyviz.engine.planning.objects.change_builder import REJECTED
 from applyviz.engine.planning.objects.context import PlanningContext
@@ -26,6 +25,7 @@ from applyviz.engine.requests.flow import Flow
 from applyviz.engine.requests.options import ApplyOptions, PruneMode
 from applyviz.engine.requests.prune import Prunable, find_prunable, list_searches, read_allowlist
 from applyviz.engine.requests.replacement import read_deletion
+from applyviz.engine.requests.takeover import read_last_applied
 from applyviz.engine.risks.deletions import DELETED
 from applyviz.engine.risks.model import Risk, RiskLevel, RiskSubject
 from applyviz.engine.risks.pruning import find_changed_choices, find_prune_risks
@@ -83,13 +83,6 @@ def find_named(options: ApplyOptions, context: PlanningContext) -> Flow[tuple[li
         else:
             found.append(Prunable(resource, namespace, dict(answer.body)))
     return found, left
-
-
-def _read_last_applied(obj: JSONObject) -> JSONObject | None:
-    try:
-        return last_applied.find(obj)
-    except MergeError:
-        return None
 
 
 def describe_choices(options: ApplyOptions) -> dict[str, str]:
@@ -174,7 +167,7 @@ def plan_deletion(
     change = PlannedObject(
         ref=ref,
         operation=Operation.PRUNE,
-        versions=Versions(last_applied=_read_last_applied(found.obj), live=found.obj),
+        versions=Versions(last_applied=read_last_applied(found.obj), live=found.obj),
         requests=(request,),
         risks=sort_risks((deleted, *risks, *list_losses(ref, found.obj, None, options), *others)),
         certainty_reason=context.dry_run_reason or "no dry run was asked for",
