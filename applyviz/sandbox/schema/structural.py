@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from itertools import chain
-from typing import Any
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, is_same_json
 from applyviz.kubernetes.parity.patterns import Pattern, PatternError, compile_pattern
@@ -156,10 +155,6 @@ def _compile(pattern: str) -> Pattern | None:
         return None
 
 
-def _number(value: Any) -> str:
-    return json.dumps(value)
-
-
 def _check_scalar(value: JSONValue, schema: JSONObject, path: str) -> Iterator[FieldError]:
     choices = schema.get("enum")
     if choices and not any(is_same_json(value, c) for c in choices):
@@ -192,12 +187,12 @@ def _check_number(value: float, schema: JSONObject, path: str) -> Iterator[Field
         yield invalid("<nil>", "", f"Checked value must be of type integer (default format) in {path}")
     if low is not None and (value < low or (schema.get("exclusiveMinimum") and value == low)):
         word = "greater than" if schema.get("exclusiveMinimum") else "greater than or equal to"
-        yield invalid(path, value, f"{path} in body should be {word} {_number(low)}")
+        yield invalid(path, value, f"{path} in body should be {word} {json.dumps(low)}")
     if high is not None and (value > high or (schema.get("exclusiveMaximum") and value == high)):
         word = "less than" if schema.get("exclusiveMaximum") else "less than or equal to"
-        yield invalid(path, value, f"{path} in body should be {word} {_number(high)}")
+        yield invalid(path, value, f"{path} in body should be {word} {json.dumps(high)}")
     if step and not _is_whole(float(value / step)):
-        yield invalid(path, value, f"{path} in body should be a multiple of {_number(step)}")
+        yield invalid(path, value, f"{path} in body should be a multiple of {json.dumps(step)}")
 
 
 def _check_map(value: JSONObject, schema: JSONObject, path: str, before: JSONValue | Absent) -> Iterator[FieldError]:

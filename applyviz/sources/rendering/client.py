@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from contextlib import closing
+from dataclasses import asdict
 
 from applyviz.engine.objects.errors import SourceError
 from applyviz.sources.rendering.job import (
@@ -11,7 +12,6 @@ from applyviz.sources.rendering.job import (
     Rendered,
     RenderJob,
     RenderLimits,
-    limits_to_json,
     read_exactly,
     read_line,
     write_job,
@@ -39,7 +39,7 @@ def _exchange(path: str, message: bytes, seconds: float) -> tuple[dict[str, obje
 def ask_renderer(path: str, job: RenderJob, limits: RenderLimits = DEFAULT_LIMITS) -> Rendered:
     """Return what a program printed; raises `SourceError` with the reason of the service."""
     try:
-        line, output = _exchange(path, write_job(job, limits=limits_to_json(limits)), _QUEUE_SECONDS + limits.seconds)
+        line, output = _exchange(path, write_job(job, limits=asdict(limits)), _QUEUE_SECONDS + limits.seconds)
     except OSError:
         raise SourceError(_AWAY) from None
     if "refused" in line:

@@ -13,11 +13,12 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 
 from applyviz.engine.objects.errors import SourceError
 from applyviz.sources.rendering import inside, isolation
-from applyviz.sources.rendering.job import DEFAULT_LIMITS, Rendered, RenderJob, RenderLimits, limits_to_json, write_job
+from applyviz.sources.rendering.job import DEFAULT_LIMITS, Rendered, RenderJob, RenderLimits, write_job
 
 _SUBREAPER = 36
 _END_SECONDS = 10.0
@@ -81,7 +82,7 @@ def run_contained(job: RenderJob, command: Sequence[str], limits: RenderLimits =
             name: f"{root}{text}" if text.startswith(("/home", "/tmp")) else text  # noqa: S108 - below the root
             for name, text in isolation.ENVIRONMENT.items()
         }
-        more = {"path": command[0], "root": root, "limits": limits_to_json(limits), "environment": environment}
+        more = {"path": command[0], "root": root, "limits": asdict(limits), "environment": environment}
         message = write_job(isolation.add_verb(job, command), **more)
         try:
             found = isolation.talk(isolation.start_child(INSIDE), message, limits)

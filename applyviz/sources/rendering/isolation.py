@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from applyviz.engine.objects.errors import SourceError
@@ -28,7 +28,6 @@ from applyviz.sources.rendering.job import (
     Rendered,
     RenderJob,
     RenderLimits,
-    limits_to_json,
     write_job,
 )
 
@@ -161,7 +160,7 @@ def _message(job: RenderJob, path: str, limits: RenderLimits, *, is_probe: bool 
         job,
         path=path,
         shown=list_libraries(path) if path else [],
-        limits=limits_to_json(limits),
+        limits=asdict(limits),
         environment=ENVIRONMENT,
         is_probe=is_probe,
     )

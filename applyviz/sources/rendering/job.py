@@ -112,8 +112,3 @@ def _read_limits(given: object) -> RenderLimits:
     asked = given if isinstance(given, dict) else {}
     ours = asdict(DEFAULT_LIMITS)
     return RenderLimits(**{name: min(most, type(most)(asked.get(name, most))) for name, most in ours.items()})
-
-
-def limits_to_json(limits: RenderLimits) -> dict[str, object]:
-    """Return limits as JSON."""
-    return asdict(limits)
