@@ -86,11 +86,13 @@ def build_detail(number: int, name: str) -> dict[str, Any]:
 def seal(values: dict[str, Any]) -> dict[str, Any]:
     """With the words that are searched, and both hashes."""
     # Late: models exist only after Django is set up.
+    from applyviz.engine.objects.values import canonical_json
     from applyviz.records.full_text import collect_words
     from applyviz.workflow.audit import trail as audit
 
-    values["words"] = collect_words((values[name] for name in audit.SEARCHED), values["detail"])
-    values["detail_hash"] = audit.hash_detail(values["salt"], values["detail"])
+    detail = canonical_json(values["detail"])
+    values["words"] = collect_words((values[name] for name in audit.SEARCHED), values["detail"], detail)
+    values["detail_hash"] = audit.hash_detail(values["salt"], detail)
     values["hash"] = audit.hash_entry(values)
     return values
 

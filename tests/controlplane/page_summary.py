@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -98,6 +99,10 @@ CLAIMS: Mapping[str, Claim] = {
 """The claim about an object that each kind of risk makes; a kind without a claim fails."""
 
 
+_FOLDED = r"and \d+ more (fields?|lines? in the diff)|✓ acknowledged by .*"
+"""What a page says beside the sentences of risks."""
+
+
 def judge_risks(pages: Pages, all_told: list[Told]) -> None:
     """Each risk comes true, each real restart is one, and the page prints these sentences and no others."""
     planned = set()
@@ -119,7 +124,7 @@ def judge_risks(pages: Pages, all_told: list[Told]) -> None:
         for text in (reading.text_of(e) for e, _above in reading.walk(entry) if e.name == "p"):
             plain = "".join(text.replace("`", "").split())
             is_title = any(plain.endswith("".join(told.name.split())) for told in all_told)
-            is_known = plain in planned or is_title or re.fullmatch(r"and \d+ more fields?|✓ acknowledged by .*", text)
+            is_known = plain in planned or is_title or re.fullmatch(_FOLDED, text)
             is_known = is_known or any(one.endswith(plain) for one in planned) or text == "Large change"
             large = re.fullmatch(r"(\d+) objects change in one run; the policy limit for a large change is \d+\.", text)
             if large:
@@ -148,13 +153,26 @@ def _lost_owner(all_told: list[Told], name: str) -> int:
     return sum(1 for told in all_told if has(told.before) and not has(told.after))
 
 
+def _count_of(amount: JSONValue, pods: int, *, is_rounded_up: bool) -> int:
+    if isinstance(amount, int):
+        return amount
+    share = pods * int(str(amount).removesuffix("%")) / 100
+    return math.ceil(share) if is_rounded_up else math.floor(share)
+
+
 def _stops_all(told: Told) -> bool:
-    """Return whether no pod runs during the update: a single one that stops first, or all of a Recreate."""
-    strategy = ("spec", "strategy")
-    is_first_stopped = "updateStrategy" in (told.before or {}).get("spec", {}) or (
-        get_at(told.before, (*strategy, "rollingUpdate", "maxUnavailable")) not in (None, 0, "0%", "25%")
-    )
-    return get_at(told.before, (*strategy, "type")) == "Recreate" or (told.pods == 1 and is_first_stopped)
+    """Return whether no pod runs during the update: all of a Recreate, or as many as a rolling update may stop first.
+
+    A Deployment may stop one where its two amounts come to zero; what has an `updateStrategy` stops one before it
+    starts the next.
+    """
+    if "updateStrategy" in (told.before or {}).get("spec", {}):
+        return told.pods == 1
+    strategy = get_at(told.before, ("spec", "strategy"), {})
+    amounts = strategy.get("rollingUpdate") or {}
+    surge = _count_of(amounts.get("maxSurge", "25%"), told.pods, is_rounded_up=True)
+    stopped = _count_of(amounts.get("maxUnavailable", "25%"), told.pods, is_rounded_up=False)
+    return strategy.get("type") == "Recreate" or (stopped or int(not surge)) >= told.pods
 
 
 def _has_record(obj: JSONValue) -> bool:

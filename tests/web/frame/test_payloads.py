@@ -112,6 +112,8 @@ def read_pages(browser, author, texts):
     """The census of every page that shows the texts, by the name of the page."""
     plan = rows.make_plan(author, build_plan(texts), title=texts[3][:200])
     number = plan.review.number
+    # Some payloads spell the word in another way; the page of one field is that of a payload which shows it.
+    telling = next((n for n, text in enumerate(texts) if n >= len(texts) // 3 and "window.hit" in text), 0)
     type(plan.review).objects.filter(pk=plan.review.pk).update(reason=" ".join(texts), ticket=texts[18][:60])
     for text in texts:
         comments.add_comment(plan, by=author, content=comments.check_content(text))
@@ -130,7 +132,7 @@ def read_pages(browser, author, texts):
         "history": reverse("history:list-entries"),
         "search": reverse("history:list-entries") + "?text=window.hit",
         "named": link_alone(plan, 25),
-        "field": reverse("reviews:show-field", args=[number, 1, 0, len(texts) // 3]),
+        "field": reverse("reviews:show-field", args=[number, 1, 0, telling]),
         **{view.value: link_alone(plan, 0, view.value) for view in ObjectView},
     }
     part = {"HX-Request": "true"}
