@@ -58,6 +58,8 @@ _ESCAPED_SLASH: Final = re.compile(r"(?<!\\)(?:\\\\)*\\/")
 _TAG_WITH_INDICATOR: Final = re.compile(r"(?:&\S+\s+)?(![-\w;/?:@&=+$.!~*'()%]*[,\[\]])", re.ASCII)
 _IN_TAG: Final = ("while scanning a tag", "while parsing a tag")
 _TEXTS = ("str", "timestamp")
+# What libyaml says of flow collections before it gives their first event.
+_TOO_DEEP = "exceeded maximum nesting depth"
 _MERGE_TAG: Final = "tag:yaml.org,2002:merge"
 
 
@@ -119,6 +121,8 @@ class TreeReader:
             offset = getattr(error, "position", 0)
             where = (self.first_line + self._text.count(b"\n", 0, offset), 0)
         position = SourcePosition(self.file, *where)
+        if reason == _TOO_DEEP:
+            return ManifestError(f"nested deeper than {self.limits.depth} levels", position)
         if mark and reason == "found unexpected ':'":
             return FlowColonError(f"YAML syntax: {reason}", position, (), mark.index)
         began = getattr(error, "context_mark", None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from applyviz.engine.objects.accessors import map_or_empty
 from applyviz.engine.objects.kinds import Kind
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, get_at
@@ -137,7 +138,7 @@ def _list_addresses(live: JSONObject, manifest: JSONObject) -> Iterator[str]:
         address = get_at(live, ("spec", "clusterIP"))
         if address not in (None, "", "None", get_at(manifest, ("spec", "clusterIP"))):
             yield f"cluster IP {address}"
-        stated = {get_at(port, ("nodePort",)) for port in list_at(manifest, "spec", "ports")}
+        stated = [get_at(port, ("nodePort",)) for port in list_at(manifest, "spec", "ports")]
         ports = [get_at(port, ("nodePort",)) for port in list_at(live, "spec", "ports")]
         yield from (f"node port {port}" for port in ports if port and port not in stated)
     for entry in list_at(live, "status", "loadBalancer", "ingress"):
@@ -163,7 +164,9 @@ def find_unfiled(named: Mapping[str, str], live: JSONObject, manifest: JSONObjec
     if named["kind"] not in ("ConfigMap", "Secret") or "/" in str(live.get("apiVersion")):
         return
     parts = ("data", "binaryData", "stringData")
-    present, filed = ({name for part in parts for name in get_at(obj, (part,)) or ()} for obj in (live, manifest))
+    present, filed = (
+        {name for part in parts for name in map_or_empty(get_at(obj, (part,)))} for obj in (live, manifest)
+    )
     missing = sorted(present - filed)
     if missing:
         more = len(missing) - _MOST_ENTRIES

@@ -62,7 +62,7 @@ def _fixed_but(live: JSONObject, result: JSONObject, key: Kind) -> Iterator[Plac
 
 
 def _service(live: JSONObject, result: JSONObject) -> Iterator[Place]:
-    types = {get_at(live, ("spec", "type"), "ClusterIP"), get_at(result, ("spec", "type"), "ClusterIP")}
+    types = [get_at(obj, ("spec", "type"), "ClusterIP") for obj in (live, result)]
     if "ExternalName" in types:
         return
     before, now = get_at(live, ("spec", "clusterIP")), get_at(result, ("spec", "clusterIP"))
@@ -71,7 +71,7 @@ def _service(live: JSONObject, result: JSONObject) -> Iterator[Place]:
     families = [get_at(obj, ("spec", "ipFamilies")) for obj in (live, result)]
     if all(isinstance(f, list) and f for f in families) and families[0][0] != families[1][0]:
         yield "spec", "ipFamilies"
-    if len(types) == 1 and _compare(live, result, ("spec", "loadBalancerClass")):
+    if types[0] == types[1] and _compare(live, result, ("spec", "loadBalancerClass")):
         yield "spec", "loadBalancerClass"
 
 
@@ -86,14 +86,16 @@ def _sealed(live: JSONObject, result: JSONObject) -> Iterator[Place]:
             yield (name,)
 
 
+def _without(value: JSONValue, *names: str) -> Any:
+    """Return a map without some of its fields; anything else as it is, because a manifest may hold it."""
+    return {k: v for k, v in value.items() if k not in names} if isinstance(value, Mapping) else value
+
+
 def _without_free(template: JSONValue) -> Any:
     """Return a pod template without what a suspended Job may change: labels, annotations, scheduling, resources."""
-    spec = get_at(template, ("spec",)) or {}
-    kept = {k: v for k, v in spec.items() if k not in _FREE_OF_SUSPENDED}
-    for part in ("containers", "initContainers"):
-        if isinstance(kept.get(part), list):
-            kept[part] = [{k: v for k, v in each.items() if k != "resources"} for each in kept[part]]
-    return kept
+    kept = _without(get_at(template, ("spec",)), *_FREE_OF_SUSPENDED)
+    parts = [part for part in ("containers", "initContainers") if isinstance(get_at(kept, (part,)), list)]
+    return {**kept, **{part: [_without(each, "resources") for each in kept[part]] for part in parts}} if parts else kept
 
 
 def _completions(job: JSONObject) -> JSONValue:
@@ -128,12 +130,11 @@ def _claim(live: JSONObject, result: JSONObject) -> Iterator[Place]:
 def _pod(live: JSONObject, result: JSONObject) -> Iterator[Place]:
     """Yield immutable fields of a pod: of containers only images may change; tolerations may only be added."""
     for part in ("containers", "initContainers"):
-        before, now = get_at(live, ("spec", part)) or [], get_at(result, ("spec", part)) or []
-        plain = [[{k: v for k, v in each.items() if k != "image"} for each in entries] for entries in (before, now)]
+        plain = [[_without(each, "image") for each in list_at(obj, "spec", part)] for obj in (live, result)]
         if not is_same_json(*plain):
             yield "spec", part
-    tolerated = get_at(result, ("spec", "tolerations")) or []
-    if any(each not in tolerated for each in get_at(live, ("spec", "tolerations")) or []):
+    tolerated = list_at(result, "spec", "tolerations")
+    if any(each not in tolerated for each in list_at(live, "spec", "tolerations")):
         yield "spec", "tolerations"
     grace = ("spec", "terminationGracePeriodSeconds")
     if get_at(live, grace, 30) >= 0 and _compare(live, result, grace):

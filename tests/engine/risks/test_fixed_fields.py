@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.planning.model.server_chosen import without_chosen
+from applyviz.engine.risks.deletions import find_losses, find_unfiled
 from applyviz.engine.risks.immutable import find
 from applyviz.engine.risks.model import RiskSubject
 from tests.controlplane.fixed_fields import put
@@ -75,3 +77,24 @@ def test_addresses_may_be_added():
     }
 
     assert find_fields(live, put(live, "spec.cidrs", ["10.0.0.0/16", "fd00::/112"])) == []
+
+
+def list_paths(value, path=()):
+    """The path of each field, those of list entries included."""
+    if isinstance(value, dict | list):
+        for name, below in value.items() if isinstance(value, dict) else enumerate(value):
+            yield (*path, str(name))
+            yield from list_paths(below, (*path, str(name)))
+
+
+@pytest.mark.parametrize(("live", "changes"), OBJECTS)
+def test_value_of_another_type_is_no_error(live, changes):
+    """The server refuses it; until then a manifest may hold anything anywhere."""
+    for path in list_paths({k: v for k, v in live.items() if k not in ("apiVersion", "kind", "metadata")}):
+        for odd in ([{}, ["a"]], {"a": []}, "text", 5):
+            wrong = put(live, ".".join(path), odd)
+            assert isinstance(find_fields(live, wrong), list)
+            assert without_chosen(wrong, wrong, live)["kind"] == live["kind"]
+            assert isinstance(list(find_unfiled({"kind": live["kind"], "name": "fx"}, live, wrong)), list)
+            ref = ObjectRef.from_object(live)
+            assert isinstance(list(find_losses(ref, live, wrong, is_foreground=True, seconds=1)), list)

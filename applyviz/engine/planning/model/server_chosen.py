@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from applyviz.engine.objects.accessors import map_or_empty
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 
 _ALLOCATED = ("clusterIP", "clusterIPs", "healthCheckNodePort", "loadBalancerIP")
@@ -20,13 +21,14 @@ def without_allocated(obj: JSONObject, manifest: JSONObject, live: JSONObject) -
     spec = obj.get("spec")
     if obj.get("kind") != "Service" or obj.get("apiVersion") != "v1" or not isinstance(spec, Mapping):
         return obj
-    known = {**(live.get("spec") or {}), **(manifest.get("spec") or {})}
+    known = {**map_or_empty(live.get("spec")), **map_or_empty(manifest.get("spec"))}
     if known.get("clusterIP"):
         known["clusterIPs"] = [known["clusterIP"]]  # a list with the same content
     kept = {k: v for k, v in spec.items() if k not in _ALLOCATED or known.get(k) is not None}
     ports = kept.get("ports")
     if isinstance(ports, list):
-        named = {p.get("nodePort") for s in (live, manifest) for p in get_at(s, ("spec", "ports")) or ()}
+        stated = (get_at(obj, ("spec", "ports")) for obj in (live, manifest))
+        named = [get_at(port, ("nodePort",)) for given in stated if isinstance(given, list) for port in given]
         kept["ports"] = [
             {k: v for k, v in p.items() if k != "nodePort" or v in named} if isinstance(p, Mapping) else p
             for p in ports
@@ -42,7 +44,7 @@ def without_chosen(obj: JSONObject, manifest: JSONObject, live: JSONObject | Non
     uid = get_at(obj, ("metadata", "uid"))
     if isinstance(uid, str) and uid:
         kept = dict(_list_without(kept, uid))
-    metadata = {k: v for k, v in (kept.get("metadata") or {}).items() if k != "creationTimestamp"}
+    metadata = {k: v for k, v in map_or_empty(kept.get("metadata")).items() if k != "creationTimestamp"}
     return {**kept, "metadata": metadata}
 
 
