@@ -86,16 +86,18 @@ def _sealed(live: JSONObject, result: JSONObject) -> Iterator[Place]:
             yield (name,)
 
 
-def _without(value: JSONValue, *names: str) -> Any:
+def _without(value: JSONValue, *names: str) -> JSONValue:
     """Return a map without some of its fields; anything else as it is, because a manifest may hold it."""
     return {k: v for k, v in value.items() if k not in names} if isinstance(value, Mapping) else value
 
 
-def _without_free(template: JSONValue) -> Any:
+def _without_free(template: JSONValue) -> JSONValue:
     """Return a pod template without what a suspended Job may change: labels, annotations, scheduling, resources."""
     kept = _without(get_at(template, ("spec",)), *_FREE_OF_SUSPENDED)
-    parts = [part for part in ("containers", "initContainers") if isinstance(get_at(kept, (part,)), list)]
-    return {**kept, **{part: [_without(each, "resources") for each in kept[part]] for part in parts}} if parts else kept
+    if not isinstance(kept, Mapping):
+        return kept
+    given = {name: kept[name] for name in ("containers", "initContainers") if isinstance(kept.get(name), list)}
+    return {**kept, **{name: [_without(each, "resources") for each in list_at(given, name)] for name in given}}
 
 
 def _completions(job: JSONObject) -> JSONValue:
