@@ -26,7 +26,7 @@ class SharedStory:
     stores: MemoryStores
 
     def go_on(self, monkeypatch: pytest.MonkeyPatch) -> Team:
-        """Return the team for one test, with sandboxes of its own; the test needs the database."""
+        """Return a copy of the team and its sandboxes for one test, which uses the database."""
         monkeypatch.setattr(sandbox, "DatabaseStore", self.stores.copy())
         return deepcopy(self.team).wire_up(monkeypatch)
 

@@ -100,7 +100,7 @@ CLAIMS: Mapping[str, Claim] = {
 
 
 _FOLDED = r"and \d+ more (fields?|lines? in the diff)|✓ acknowledged by .*"
-"""What a page says beside the sentences of risks."""
+"""Text of the risks page that is not the sentence of a risk: folded lines, acknowledgments."""
 
 
 def judge_risks(pages: Pages, all_told: list[Told]) -> None:

@@ -87,7 +87,7 @@ def _sealed(live: JSONObject, result: JSONObject) -> Iterator[Place]:
 
 
 def _without(value: JSONValue, *names: str) -> JSONValue:
-    """Return a map without some of its fields; anything else as it is, because a manifest may hold it."""
+    """Return a map without some of its fields; a value of another type, which the server refuses, is unchanged."""
     return {k: v for k, v in value.items() if k not in names} if isinstance(value, Mapping) else value
 
 
