@@ -57,8 +57,8 @@ def _judge(stage: Stage, run: int, about: Any) -> None:
     assert told.state == "applied", (about, told.error)
     assert sum(one.is_write and one.place == f"{MAPS}/web" for one in history.exchanges) == 2, about
     # A refusal that no worker recorded counts for none: the next one sends the request again in the first attempt.
-    (attempt,) = [item.addon_attempt for item in told.items if item.key[3] == "web"]
-    assert attempt == 2 or about in ("run.answered@1", "run.answered@2", "run.concluding@1", "run.concluding@2"), about
+    (web,) = [item for item in told.items if item.key[3] == "web"]
+    assert web.addon_attempt == (2 if any(entry.status == 403 for entry in web.journal) else 1), about
     effective = [(one.method, one.place) for one in history.exchanges if one.is_effective]
     assert sorted(place for _, place in effective[:2]) == [f"{MAPS}/other", f"{MAPS}/web"], about
     assert effective[2:] == [("DELETE", f"{MAPS}/gone"), ("PATCH", SYSTEM)], about
