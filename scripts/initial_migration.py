@@ -22,6 +22,8 @@ from django.db.migrations.operations.base import Operation
 from django.db.migrations.writer import MigrationWriter
 from django.db.models import Field
 
+from applyviz.records.tables import TableMigration
+
 ROOT = Path(__file__).resolve().parent.parent
 APP = "records"
 NAME = "0001_initial"
@@ -37,11 +39,18 @@ def main() -> int:
     call_command("makemigrations", APP, name=NAME.partition("_")[2], verbosity=0)
     made = import_module(f"applyviz.{APP}.migrations.{NAME}").Migration
     folded = type("Migration", (made,), {"operations": fold(made.operations)})
-    FILE.write_text(MigrationWriter(folded(NAME, APP)).as_string())
+    FILE.write_text(make_whole(MigrationWriter(folded(NAME, APP)).as_string()))
     ruff = str(Path(sys.executable).with_name("ruff"))
     for command in ("check --fix", "format"):
         subprocess.run([ruff, *command.split(), "--quiet", str(FILE)], check=True)
     return 0
+
+
+def make_whole(text: str) -> str:
+    """Return the text of a migration as one whose tables are made with models that are built once."""
+    imports, module = "from django.db import migrations, models", TableMigration.__module__
+    named = text.replace("(migrations.Migration)", f"({module}.{TableMigration.__name__})")
+    return named.replace(imports, f"{imports}\nimport {module}")
 
 
 def fold(made: Sequence[Operation]) -> list[Operation]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from django.db import models
+from django.db import connection, models
 from django.db.migrations import operations
+from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.operations.base import Operation
+from django.db.migrations.state import ModelState
 
 from scripts.initial_migration import APP, NAME, fold
 
@@ -16,6 +18,27 @@ migration = import_module(f"applyviz.{APP}.migrations.{NAME}").Migration
 
 def test_every_table_is_made_at_once():
     assert [one for one in migration.operations if not isinstance(one, operations.CreateModel)] == []
+
+
+def test_models_are_built_once_for_all_tables(monkeypatch):
+    rendered = []
+    render = ModelState.render
+
+    def count(state: ModelState, apps: object) -> type[models.Model]:
+        rendered.append(state.name_lower)
+        return render(state, apps)
+
+    state = MigrationLoader(None).project_state(("auth", "0012_alter_user_first_name_max_length"))
+    assert state.apps.get_models()
+    monkeypatch.setattr(ModelState, "render", count)
+    editor = connection.schema_editor(collect_sql=True)
+    editor.deferred_sql = []
+    made = migration(NAME, APP).apply(state, editor)
+
+    assert {model.name_lower for model in migration.operations} <= set(rendered)
+    assert len(rendered) == len(set(rendered))
+    assert made.apps.get_model(APP, "plan")
+    assert sum("CREATE TABLE" in sql for sql in editor.collected_sql) == len(migration.operations)
 
 
 def fold_all(made: list[Operation]) -> list[Any]:

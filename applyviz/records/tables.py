@@ -1,0 +1,25 @@
+"""A migration that makes tables and nothing else: Django builds its models once, not anew after each table."""
+
+from __future__ import annotations
+
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.migrations import Migration
+from django.db.migrations.state import ProjectState
+
+
+class TableMigration(Migration):
+    """A migration whose operations each create a table, after the tables that it refers to."""
+
+    def apply(
+        self, project_state: ProjectState, schema_editor: BaseDatabaseSchemaEditor, collect_sql: bool = False
+    ) -> ProjectState:
+        """Create the tables and return the state with them.
+
+        The models of the state before are forgotten: with them, each new model would make Django build all anew.
+        """
+        made = project_state.clone()
+        vars(made).pop("apps", None)
+        self.mutate_state(made, preserve=False)
+        for operation in self.operations:
+            operation.database_forwards(self.app_label, schema_editor, project_state, made)
+        return made
