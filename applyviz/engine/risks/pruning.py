@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 
 from applyviz.engine.objects.kinds import find_stored
 from applyviz.engine.objects.refs import ObjectRef
@@ -31,6 +32,8 @@ def _describe_pruned(f: Facts) -> Templates:
 
 
 def _describe_changed_choice(f: Facts) -> Templates:
+    if "outside" in f:
+        return ("Run {run} of this set also had files outside folder {folder}: their objects count as removed.",)
     if "folder" in f:
         return (
             "In run {run}, the files of this set were in folder {folder}: objects from other folders count as removed.",
@@ -96,21 +99,32 @@ def _list_tails(name: str) -> Iterator[str]:
         yield name
 
 
-def find_changed_choices(
-    run: str,
-    before: Mapping[str, str],
-    now: Mapping[str, str],
-    *,
-    files_before: Sequence[str],
-    files: Sequence[str],
-) -> Iterator[Risk]:
+def find_changed_choices(run: str, before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[Risk]:
     """Yield a risk for each choice that decides what is pruned and differs from the last run of the same set.
 
-    - `before`, `now`: the choices by name, as text; a run of a folder that is now only one of its parts is one, too.
+    - `before`, `now`: the choices by name, as text.
     """
     for what, value in now.items():
         if before.get(what, value) != value:
             yield PRUNE_CHANGED.at((), {"choice": what, "before": before[what], "now": value, "run": run})
+
+
+def _find_common(files: Sequence[str], earlier: Sequence[str]) -> str:
+    """Return the folder that has all files, of which the earlier run had half and files outside it; or ""."""
+    folders = [name.split("/")[:-1] for name in files]
+    shared = takewhile(lambda parts: len(set(parts)) == 1, zip(*folders, strict=False))
+    folder = "".join(f"{parts[0]}/" for parts in shared)
+    is_known = bool(files) and len(set(files) & set(earlier)) * 2 >= len(files)
+    return folder if is_known and any(not name.startswith(folder) for name in earlier) else ""
+
+
+def find_narrowed(run: str, *, files_before: Sequence[str], files: Sequence[str]) -> Iterator[Risk]:
+    """Yield the risk that the files are from one folder of what the last run of the same set had.
+
+    - Files of a repository keep their names then; those of a chosen folder lose the names of the folders above it.
+    """
     folder = _find_folder(files, files_before)
-    if folder:
-        yield PRUNE_CHANGED.at((), {"folder": folder.rstrip("/"), "run": run})
+    common = "" if folder else _find_common(files, files_before)
+    if folder or common:
+        facts = {"outside": "yes"} if common else {}
+        yield PRUNE_CHANGED.at((), {"folder": (folder or common).rstrip("/"), "run": run, **facts})

@@ -46,7 +46,7 @@ from applyviz.workflow import policies
 from applyviz.workflow.foundation.scopes import ScopeEntry
 from applyviz.workflow.plans import channels
 from applyviz.workflow.plans.conflict_rules import rules_from_json
-from applyviz.workflow.plans.prune_history import find_earlier_prune
+from applyviz.workflow.plans.prune_history import find_earlier_run
 from applyviz.workflow.plans.resolutions import read_decisions
 from applyviz.workflow.plans.source_runs import parsed_sources
 
@@ -301,7 +301,7 @@ def prepare(
         decisions=read_decisions(plan),
         rules=rules_from_json(plan.rules),
         sources=read_sources(source.bundle),
-        earlier=find_earlier_prune(plan, documents) if has_notes else None,
+        earlier=find_earlier_run(plan, documents) if has_notes else None,
         find_critical=policies.find_critical_kinds(plan) if has_notes else None,
     )
     context = with_estimates(given)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import yaml
 
-from applyviz.engine.planning.objects.context import EarlierPrune
+from applyviz.engine.planning.objects.context import EarlierRun
 from applyviz.engine.requests.options import ApplyOptions, Prune, PruneMode
 from applyviz.engine.risks.pruning import PRUNE_CHANGED
 from applyviz.engine.schema.builtin import bundled
@@ -50,7 +50,7 @@ def test_choices_that_differ_from_the_last_run_are_risks_of_the_first_deletion(b
     box = Box()
     box.apply(config("a") + config("b"), CLIENT if now.selector else now)
 
-    plan = box.plan(config("a"), now, earlier=EarlierPrune("3", before, ("app.yaml",)))
+    plan = box.plan(config("a"), now, earlier=EarlierRun("3", before, ("app.yaml",)))
 
     found = [r for c in plan.changes for r in c.risks if r.kind is PRUNE_CHANGED]
     assert [risk.facts["choice"] for risk in found] == told

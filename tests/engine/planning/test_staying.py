@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
-from applyviz.engine.planning.objects.context import EarlierPrune
+from applyviz.engine.planning.objects.context import EarlierRun
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Prune, PruneMode
 from tests.engine.planning.cluster import Box
 
@@ -25,8 +25,8 @@ def config(name: str, space: str = "default", app: str = "shop", more: str = "")
     )
 
 
-def earlier(*refs: ObjectRef, options: ApplyOptions = BY_LABEL) -> EarlierPrune:
-    return EarlierPrune("3", options, ("app.yaml",), refs)
+def earlier(*refs: ObjectRef, options: ApplyOptions = BY_LABEL) -> EarlierRun:
+    return EarlierRun("3", options, ("app.yaml",), refs)
 
 
 def ref(name: str, space: str = "default", gvk: GroupVersionKind = CONFIG) -> ObjectRef:

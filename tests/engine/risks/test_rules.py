@@ -15,7 +15,7 @@ from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.risks.model import KINDS, RelatedObjects, Risk, RiskLevel, RiskSubject
 from applyviz.engine.risks.planning.ownership import FORCED
 from applyviz.engine.risks.planning.whole import MANY_OBJECTS
-from applyviz.engine.risks.pruning import find_changed_choices, find_prune_risks
+from applyviz.engine.risks.pruning import find_changed_choices, find_narrowed, find_prune_risks
 from applyviz.engine.risks.restarts import PODS_RESTART
 from applyviz.engine.risks.rules import find_risks, needs_acknowledgment
 from applyviz.engine.risks.sentences import render_risk, title, title_of
@@ -204,15 +204,14 @@ def test_prune_of_a_large_share_and_of_a_namespace_is_told() -> None:
 
 
 def test_choices_that_changed_since_the_last_prune_are_told() -> None:
-    same = {"files_before": ("a.yaml",), "files": ("a.yaml",)}
     one, other = {"The selector": "app=a", "The allowlist": "kubectl's"}, {"The selector": "app=b"}
 
-    found = [*find_changed_choices("7", one, other, **same)]
+    found = [*find_changed_choices("7", one, other)]
 
     assert [render_risk(risk) for risk in found] == [
         "The selector was app=a in run 7 and is now app=b, so different objects are pruned."
     ]
-    assert [*find_changed_choices("7", one, one, **same)] == []
+    assert [*find_changed_choices("7", one, one)] == []
 
 
 @pytest.mark.parametrize(
@@ -226,10 +225,13 @@ def test_choices_that_changed_since_the_last_prune_are_told() -> None:
         (("web/a.yaml", "web/b.yaml", "db/a.yaml"), ("0-new.yaml", "a.yaml", "b.yaml"), "web"),
         (("web/a.yaml", "web/b.yaml", "db/a.yaml"), ("b.yaml", "new.yaml", "other.yaml"), ""),
         (("web/a.yaml", "a.yaml"), ("a.yaml",), ""),
+        (("x/web/a.yaml", "x/db/a.yaml"), ("x/web/a.yaml", "x/web/new.yaml"), "x/web"),
+        (("x/web/a.yaml", "x/db/a.yaml"), ("x/web/a.yaml", "x/other/a.yaml"), ""),
+        (("x/web/a.yaml", "x/db/a.yaml"), ("x/web/b.yaml",), ""),
     ],
 )
 def test_set_that_was_one_folder_of_the_last_run_is_told(before, now, folder) -> None:
-    found = [*find_changed_choices("7", {}, {}, files_before=before, files=now)]
+    found = [*find_narrowed("7", files_before=before, files=now)]
 
     assert [risk.facts["folder"] for risk in found] == ([folder] if folder else [])
     assert all("folder web" in render_risk(r) or "folder x" in render_risk(r) for r in found)

@@ -16,13 +16,17 @@ from applyviz.engine.risks.model import RelatedObjects
 
 
 @dataclass(frozen=True, slots=True)
-class EarlierPrune:
-    """The last run that pruned for the same set: its number, its options, the names of its files, what it applied."""
+class EarlierRun:
+    """The last run of the same set: its number, its options, the names of its files, what it applied.
+
+    - `pruned`: the last of its runs that pruned, where this one did not.
+    """
 
     run: str
     options: ApplyOptions
     files: tuple[str, ...]
     objects: tuple[ObjectRef, ...] = ()
+    pruned: EarlierRun | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,7 @@ class PlanningContext:
     - `rules`: active conflict rules, the first one for a field wins; a person's resolution goes before them.
     - `sources`: the text of each file, by name, for the edits of resolutions.
     - `server`: estimates the answer of a server where no dry run is possible; without it, the merge result is used.
-    - `earlier`: the last run that pruned for this set, None without one.
+    - `earlier`: the last run of a set that prunes, None without one.
     - `deletion`: how objects are deleted, where it is not what the options say.
     - `find_critical`: names the policy that counts the kind of an object as critical, "" for none; None if none does.
     - `decisions`: resolutions of conflicts, by the key of their object (`ObjectRef.key`); applied during planning.
@@ -60,5 +64,5 @@ class PlanningContext:
     sources: Mapping[str, EditedText] = field(default_factory=dict, repr=False)
     server: ServerModel | None = None
     deletion: Deletion | None = None
-    earlier: EarlierPrune | None = None
+    earlier: EarlierRun | None = None
     find_critical: Callable[[ObjectRef], str] | None = None

@@ -28,7 +28,7 @@ from applyviz.engine.requests.replacement import read_deletion
 from applyviz.engine.requests.takeover import read_last_applied
 from applyviz.engine.risks.deletions import DELETED
 from applyviz.engine.risks.model import Risk, RiskLevel, RiskSubject
-from applyviz.engine.risks.pruning import find_changed_choices, find_prune_risks
+from applyviz.engine.risks.pruning import find_changed_choices, find_narrowed, find_prune_risks
 from applyviz.engine.risks.rules import find_risks, sort_risks
 from applyviz.engine.risks.set_context import BELONGS_TO_OTHER, KOPS_ADDON
 from applyviz.engine.schema.model import SchemaOrigin
@@ -88,6 +88,8 @@ def find_named(options: ApplyOptions, context: PlanningContext) -> Flow[tuple[li
 def describe_choices(options: ApplyOptions) -> dict[str, str]:
     """Return each choice that decides what is pruned, by its name."""
     chosen = options.prune
+    if chosen.mode is PruneMode.NONE:
+        return {"The prune method": "none"}
     excepted = {"The list of kinds that are never pruned": ", ".join(chosen.excepted) or "empty"}
     if chosen.mode is PruneMode.APPLYSET:
         parent = f"{chosen.applyset} in {options.namespace}"
@@ -105,9 +107,10 @@ def _find_choice_risks(options: ApplyOptions, context: PlanningContext) -> tuple
     earlier = context.earlier
     if earlier is None:
         return ()
-    before, now = describe_choices(earlier.options), describe_choices(options)
-    found = find_changed_choices(earlier.run, before, now, files_before=earlier.files, files=tuple(context.sources))
-    return tuple(found)
+    compared = earlier.pruned or earlier
+    before, now = describe_choices(compared.options), describe_choices(options)
+    changed = find_changed_choices(compared.run, before, now)
+    return (*changed, *find_narrowed(earlier.run, files_before=earlier.files, files=tuple(context.sources)))
 
 
 def _name_reason(options: ApplyOptions) -> Mapping[str, str]:
