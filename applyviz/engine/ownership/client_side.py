@@ -16,6 +16,7 @@ from applyviz.engine.objects.paths import FieldPath, PathElement, element_value
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, is_same_json
 from applyviz.engine.ownership import migrate
 from applyviz.engine.ownership.bookkeeping import BEFORE_FIRST_APPLY, Bookkeeper
+from applyviz.engine.ownership.entry_keys import find_keys, find_left_entries
 from applyviz.engine.ownership.last_applied import ANNOTATION, KUBECTL, find_annotations
 from applyviz.engine.ownership.managed_fields import APPLY, UPDATE, Managed, encode, find_entries, render_entry
 from applyviz.engine.schema.model import KindSchema
@@ -85,16 +86,18 @@ def take_over(
 def hand_over(entries: list[MutableObject], *, manager: str, path: FieldPath, to: str) -> list[MutableObject]:
     """Return managedFields after a field that `manager` alone owns belongs to the Apply entry of `to` as well.
 
+    - So do the entries of lists that it is in, and their keys, as if `to` had applied the field.
     - A field with another owner keeps its value without this, so nothing moves.
     """
     found, version = EMPTY, ""
     for entry in entries:
-        below = from_paths(one for one in _read(entry) if one[: len(path)] == path)
+        owned = _read(entry)
+        below = from_paths(one for one in owned if one[: len(path)] == path)
         is_own = entry.get("manager") == manager and entry.get("operation") == APPLY and not entry.get("subresource")
         if below and not is_own:
             return entries
         if below:
-            found, version = below, str(entry.get("apiVersion") or "")
+            found, version = below.union(find_keys(path, owned)), str(entry.get("apiVersion") or "")
     return _join(entries, to, found, version) if found else entries
 
 
@@ -103,16 +106,16 @@ def take_fields(
 ) -> list[MutableObject]:
     """Return managedFields after what others own at or below some fields belongs to the Apply entry of `manager`.
 
-    - `taken`: each field with the manager that gives it up. Entries of subresources stay: they are owned through
-      another address.
+    - `taken`: each field with the manager that gives it up, and with it the entry of a list of which that manager would
+      own only the keys. Entries of subresources stay: they are owned through another address.
     """
     kept: list[MutableObject] = []
     moved: list[tuple[FieldSet, str]] = []
     for entry in entries:
         paths = {path for path, owner in taken if owner == entry.get("manager") and not entry.get("subresource")}
-        below = from_paths(
-            one for one in (_read(entry) if paths else EMPTY) if any(one[:end] in paths for end in range(len(one) + 1))
-        )
+        owned = _read(entry) if paths else EMPTY
+        below = from_paths(one for one in owned if any(one[:end] in paths for end in range(len(one) + 1)))
+        below = below.union(find_left_entries(paths, owned.difference(below)))
         kept += _without(entry, below) if below else [entry]
         moved += [(below, str(entry.get("apiVersion") or ""))] if below else []
     for found, version in moved:

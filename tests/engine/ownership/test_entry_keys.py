@@ -1,0 +1,54 @@
+"""Whoever gets a field of an entry of a list owns the entry and its keys too, until nothing else of it is left."""
+
+from __future__ import annotations
+
+from applyviz.engine.ownership import client_side
+
+WEB, ENV = 'k:{"name":"web"}', 'k:{"name":"A"}'
+PATH = ("f:spec", "f:containers", WEB, "f:env", ENV, "f:value")
+KEYS = {".": {}, "f:name": {}}
+
+
+def make_entry(manager, container):
+    fields = {"f:spec": {"f:containers": {WEB: container}}}
+    return {"manager": manager, "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": fields}
+
+
+def show(entries):
+    return {one["manager"]: one["fieldsV1"]["f:spec"]["f:containers"][WEB] for one in entries}
+
+
+OWNED = {**KEYS, "f:image": {}, "f:env": {ENV: {**KEYS, "f:value": {}}}}
+GIVEN = {**KEYS, "f:env": {ENV: {**KEYS, "f:value": {}}}}
+
+
+def hand_over():
+    return client_side.hand_over([make_entry("first", OWNED)], manager="first", path=PATH, to="second")
+
+
+def test_field_goes_with_the_entries_that_it_is_in_and_their_keys():
+    assert show(hand_over()) == {"first": OWNED, "second": GIVEN}
+
+
+def test_keys_that_a_manager_does_not_write_are_not_given():
+    entry = 'k:{"containerPort":80,"protocol":"TCP"}'
+    ports = {"f:ports": {entry: {".": {}, "f:containerPort": {}, "f:name": {}}}}
+    path = (*PATH[:3], "f:ports", entry, "f:name")
+
+    found = client_side.hand_over([make_entry("first", {**KEYS, **ports})], manager="first", path=path, to="second")
+
+    assert show(found)["second"] == {**KEYS, **ports}
+
+
+def test_taken_field_leaves_no_entries_behind_of_which_only_keys_are_left():
+    found = client_side.take_fields(hand_over(), manager="first", taken=[(PATH, "second")])
+
+    assert show(found) == {"first": OWNED}
+
+
+def test_entry_with_another_field_stays_with_its_owner():
+    entries = [make_entry("second", {**GIVEN, "f:args": {}}), make_entry("first", OWNED)]
+
+    found = client_side.take_fields(entries, manager="first", taken=[(PATH, "second")])
+
+    assert show(found) == {"first": OWNED, "second": {**KEYS, "f:args": {}}}
