@@ -14,12 +14,17 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from applyviz.engine.explain.fields import CHANGING
+from applyviz.engine.explain.reasons import FieldReason, Reason, Stage
+from applyviz.engine.merge.calculation import PatchSteps
 from applyviz.engine.objects.exchange import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, Request
+from applyviz.engine.objects.lookups import ABSENT
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.model.server_steps import OwnerCount, ServerSteps, list_server_steps
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+from applyviz.web.components.phrases import describe_reason
 from applyviz.web.reviews.pane.requests import BodyLine, print_lines
 
 Words = str | Promise
@@ -44,9 +49,18 @@ class InputDocument:
 
 
 @dataclass(frozen=True, slots=True)
+class FieldRule:
+    """A field of a step and the rule that put it there."""
+
+    path: str
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
 class CalculationStep:
     """One step: its title, kubectl's name for its result, its rule, and the result as lines.
 
+    - `fields`: the fields of a map, each with its own rule; `more` of them are not listed.
     - `facts`: single fields or owners instead of a map; `more` of them are not listed.
     - `note`: the result in words, where there is no map to print.
     """
@@ -56,6 +70,7 @@ class CalculationStep:
     name: str = ""
     lines: tuple[BodyLine, ...] = ()
     hidden_lines: int = 0
+    fields: tuple[FieldRule, ...] = ()
     facts: tuple[str, ...] = ()
     more: int = 0
     note: str = ""
@@ -79,7 +94,10 @@ def _print_input(obj: JSONObject) -> tuple[tuple[BodyLine, ...], int]:
 
 
 def _list_inputs(change: PlannedObject, url_of: Callable[[str], str] | None) -> Iterator[InputDocument]:
-    notes = {"last_applied": _("The live object has no last-applied annotation, so nothing is deleted.")}
+    if change.versions.live is None:
+        notes = {"live": _("The object does not exist yet.")}
+    else:
+        notes = {"last_applied": _("The live object has no last-applied annotation, so nothing is deleted.")}
     for name, word in _NAMES:
         obj = getattr(change.versions, name)
         if obj is None:
@@ -90,14 +108,37 @@ def _list_inputs(change: PlannedObject, url_of: Callable[[str], str] | None) -> 
         yield InputDocument(word, lines, hidden, url_of(name) if url_of is not None else "")
 
 
-def _map_step(title: str, rule: str, name: str, found: JSONObject, note: str) -> CalculationStep:
+def _is_deletion(change: PlannedObject, one: FieldReason) -> bool:
+    """Return whether a field is in last applied and no longer in the manifest."""
+    if one.reason in (Reason.REMOVED_FROM_MANIFEST, Reason.SHARED_MERGE_KEY):
+        return True
+    was_applied = change.versions.in_last_applied.find(one.path) is not ABSENT
+    return was_applied and change.versions.in_manifest.find(one.path) is ABSENT
+
+
+def _list_rules(change: PlannedObject, *, are_deletions: bool) -> tuple[FieldRule, ...]:
+    """Return the fields that one of the two maps is about, each with the rule that decides it."""
+    found = []
+    for one in change.fields:
+        is_deletion = _is_deletion(change, one)
+        is_merged = one.operation in CHANGING and one.stage is Stage.MERGE
+        if one.reason is not Reason.BOOKKEEPING and is_deletion is are_deletions and (is_deletion or is_merged):
+            found.append(FieldRule(render_path(one.path).lstrip("."), describe_reason(one)))
+    return tuple(found)
+
+
+def _map_step(
+    title: str, rule: str, name: str, found: JSONObject, fields: tuple[FieldRule, ...], note: str
+) -> CalculationStep:
     if not found:
         return CalculationStep(title, rule, name, note=note)
     lines, hidden = print_lines(found, is_patch=True)
-    return CalculationStep(title, rule, name, lines, hidden)
+    return CalculationStep(title, rule, name, lines, hidden, fields[:_SHOWN], more=max(0, len(fields) - _SHOWN))
 
 
 def _describe_merged(change: PlannedObject, patch: Request | None) -> str:
+    if patch is None and change.calculation is None:
+        return _("It is empty, so nothing is sent.")
     if patch is None and change.operation is Operation.UNCHANGED:
         return _("The patch changes nothing that the server stores, so it is not sent.")
     if patch is None and change.operation is Operation.REPLACE:
@@ -110,8 +151,26 @@ def _describe_merged(change: PlannedObject, patch: Request | None) -> str:
     return " ".join(filter(None, (sent, added)))
 
 
+def _find_patch_steps(change: PlannedObject) -> PatchSteps | None:
+    """Return the steps of a three-way patch; of an object that is as the manifest asks, they are empty."""
+    return PatchSteps() if change.operation is Operation.UNCHANGED and not change.calculation else change.calculation
+
+
+def _list_create_steps() -> Iterator[CalculationStep]:
+    yield CalculationStep(
+        _("Annotation"),
+        _("The last-applied annotation must be the manifest."),
+        note=_("It is set to the manifest as one line of JSON."),
+    )
+    yield CalculationStep(
+        _("The manifest as written"),
+        _("There is no live object to compare with, so there is no patch."),
+        note=_("With the annotation, it is the body of the POST request below."),
+    )
+
+
 def _list_client_steps(change: PlannedObject) -> Iterator[CalculationStep]:
-    found = change.calculation
+    found = _find_patch_steps(change)
     if found is None:
         return
     yield _map_step(
@@ -119,6 +178,7 @@ def _list_client_steps(change: PlannedObject) -> Iterator[CalculationStep]:
         _("Fields in last applied that the manifest no longer has."),
         "deletionsMap",
         found.deletions,
+        _list_rules(change, are_deletions=True),
         _("Nothing to delete."),
     )
     yield _map_step(
@@ -126,6 +186,7 @@ def _list_client_steps(change: PlannedObject) -> Iterator[CalculationStep]:
         _("Fields of the manifest that live does not have, or has with another value."),
         "deltaMap",
         found.additions,
+        _list_rules(change, are_deletions=False),
         _("Nothing to add or set."),
     )
     set_to = _("It is set to the manifest as one line of JSON.")
@@ -240,6 +301,8 @@ def _list_steps(change: PlannedObject, options: ApplyOptions) -> tuple[str, tupl
         sends = any(request.content_type == APPLY_PATCH for request in change.requests)
         steps = tuple(_list_server_steps(change, options.field_manager)) if sends else ()
         return _("Computed by the server"), steps
+    if change.operation is Operation.CREATE:
+        return _("Create"), tuple(_list_create_steps())
     is_json = change.method == "JSON merge patch"
     title = _("Three-way JSON merge patch") if is_json else _("Three-way strategic merge patch")
     return title, tuple(_list_client_steps(change))
@@ -252,10 +315,11 @@ def present_calculation(
 
     - `url_of`: the page of one of its versions.
     """
-    if change.operation in _UNREAD or (change.versions.live is None and options.mode is not ApplyMode.SERVER):
+    is_known = change.versions.live is not None or change.operation is Operation.CREATE
+    if change.operation in _UNREAD or not (is_known or options.mode is ApplyMode.SERVER):
         return None
     method, steps = _list_steps(change, options)
     if not steps:
         return None
-    has_inputs = change.calculation is not None
+    has_inputs = options.mode is ApplyMode.CLIENT and options.is_applying and change.versions.manifest is not None
     return CalculationSteps(method, tuple(_list_inputs(change, url_of)) if has_inputs else (), steps)
