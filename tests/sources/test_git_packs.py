@@ -56,23 +56,23 @@ def chain_bomb() -> bytes:
 
 @pytest.mark.core(3)
 @pytest.mark.parametrize(
-    "pack",
+    "make",
     [
-        chain_bomb(),
-        pack_of(entry(3, 10, b"\0" * 400_000_000)),
-        pack_of(entry(3, 2_000_000_000, b"\0" * 2_000)),
-        pack_of(entry(7, 4, b"\1\1\1\1", b"\7" * 20)),
-        pack_of(entry(6, 4, b"\1\1\1\1", b"\x05")),
-        b"PACK\0\0\0\2\0\0\0\1",
-        b"PACK\0\0\0\2\xff\xff\xff\xff" + b"\0" * 40,
-        b"",
-        b"\0" * 100,
+        chain_bomb,
+        lambda: pack_of(entry(3, 10, b"\0" * 400_000_000)),
+        lambda: pack_of(entry(3, 2_000_000_000, b"\0" * 2_000)),
+        lambda: pack_of(entry(7, 4, b"\1\1\1\1", b"\7" * 20)),
+        lambda: pack_of(entry(6, 4, b"\1\1\1\1", b"\x05")),
+        lambda: b"PACK\0\0\0\2\0\0\0\1",
+        lambda: b"PACK\0\0\0\2\xff\xff\xff\xff" + b"\0" * 40,
+        lambda: b"",
+        lambda: b"\0" * 100,
     ],
     ids=["delta chain", "inflates", "claims", "no base", "own base", "short", "many", "empty", "zeros"],
 )
-def test_hostile_packs_end_in_a_refusal(pack):
+def test_hostile_packs_end_in_a_refusal(make):
     limits = GitLimits(memory_bytes=300 * 1024 * 1024, cpu_seconds=5)
     found = refs.FoundRef("branch", "main", b"1" * 40)
 
     with pytest.raises(SourceError, match="repo"):
-        fetching._read_pack(pack, found, GitSource("https://repo"), "repo", limits)
+        fetching._read_pack(make(), found, GitSource("https://repo"), "repo", limits)
