@@ -9,11 +9,12 @@ from django.utils import timezone
 
 from applyviz.queue import TaskName
 from applyviz.records.enums import LiveComparisonState, Role, TokenScope
-from applyviz.records.models import LiveComparison, OutboxMessage
+from applyviz.records.models import LiveComparison, OutboxMessage, Plan
 from applyviz.workflow.live import plan_comparison
 from applyviz.workflow.plans import calculation, planner, reviews
 from tests.builders import make_person
-from tests.stories import SETTINGS, Team, config_map, secret
+from tests.shared_stories import share_story
+from tests.stories import SETTINGS, config_map, secret
 from tests.web.api.test_api import Program
 
 pytestmark = pytest.mark.django_db
@@ -22,9 +23,19 @@ LOGIN = "/api/v1/namespaces/default/secrets/login"
 HTMX = {"HX-Request": "true"}
 
 
+def play(team):
+    team.apply(config_map(a="1"), config_map("other", b="1"))
+    team.plan(config_map(a="2"), config_map("other", b="2"), config_map("new", c="1"))
+
+
+@pytest.fixture(scope="module")
+def played(django_db_setup, django_db_blocker):
+    yield from share_story(django_db_blocker, play)
+
+
 @pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
+def team(played, db, monkeypatch):
+    return played.go_on(monkeypatch)
 
 
 def read(plan, person):
@@ -44,8 +55,7 @@ def state_of(plan, person):
 
 @pytest.fixture
 def plan(team):
-    team.apply(config_map(a="1"), config_map("other", b="1"))
-    return team.plan(config_map(a="2"), config_map("other", b="2"), config_map("new", c="1"))
+    return Plan.objects.latest("pk")
 
 
 def test_nothing_differs(team, plan):

@@ -11,7 +11,8 @@ from applyviz.records.models import ApplyRun, ObjectChange, Plan
 from applyviz.records.sealing import Sealed
 from applyviz.workflow.plans import plan_mac
 from applyviz.workflow.runs import plan_integrity
-from tests.stories import Team, config_map
+from tests.shared_stories import share_story
+from tests.stories import config_map
 
 pytestmark = pytest.mark.django_db
 SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: keys}\nstringData: {token: hunter2hunter2}\n"
@@ -37,14 +38,23 @@ spec:
 """
 
 
+def play(team):
+    team.plan(config_map("b", a="1"), SECRET, config_map("a", a="1"))
+
+
+@pytest.fixture(scope="module")
+def played(django_db_setup, django_db_blocker):
+    yield from share_story(django_db_blocker, play)
+
+
 @pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
+def team(played, db, monkeypatch):
+    return played.go_on(monkeypatch)
 
 
 @pytest.fixture
 def plan(team):
-    return team.plan(config_map("b", a="1"), SECRET, config_map("a", a="1"))
+    return Plan.objects.get()
 
 
 def is_sealed(plan):

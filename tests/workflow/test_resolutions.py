@@ -5,26 +5,35 @@ import pytest
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import AuditAction, RunState
-from applyviz.records.models import AuditEntry, Resolution
+from applyviz.records.models import AuditEntry, Plan, Resolution
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError
 from applyviz.workflow.plans import planner, resolutions, reviews
-from tests.stories import SETTINGS, Team, config_map
+from tests.shared_stories import share_story
+from tests.stories import SETTINGS, config_map
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def team(monkeypatch):
+def dispute(team):
     """Two fields are in dispute: somebody changed both by hand."""
-    team = Team().wire_up(monkeypatch)
     team.apply(config_map(a="1", b="1", c="1"))
     team.edit(SETTINGS, {"data": {"a": "by hand", "b": "by hand"}})
-    return team
+    team.plan(config_map(a="2", b="2", c="2"))
+
+
+@pytest.fixture(scope="module")
+def played(django_db_setup, django_db_blocker):
+    yield from share_story(django_db_blocker, dispute)
+
+
+@pytest.fixture
+def team(played, db, monkeypatch):
+    return played.go_on(monkeypatch)
 
 
 @pytest.fixture
 def plan(team):
-    return team.plan(config_map(a="2", b="2", c="2"))
+    return Plan.objects.latest("pk")
 
 
 def decide(team, plan, *kinds):

@@ -25,15 +25,11 @@ from applyviz.workflow.plans import reviews
 from applyviz.workflow.policies.windows import Window
 from applyviz.workflow.runs import emergency_apply
 from tests.builders import grant_role, make_person, make_policy, take_roles
-from tests.stories import Killed, Team, config_map, let_lease_run_out, secret
+from tests.shared_stories import share_story
+from tests.stories import Killed, config_map, let_lease_run_out, secret
 
 pytestmark = pytest.mark.django_db
 MONDAYS = Window((0,), "00:00", "23:59")
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 @pytest.fixture(autouse=True)
@@ -56,11 +52,24 @@ def fail(team, *texts, name="other"):
     return run
 
 
-@pytest.fixture
-def failed(team):
+def play(team):
     run = fail(team, config_map(a="1"), config_map("other", b="2"))
     assert (run.state, sorted(team.outcomes(run))) == (RunState.FAILED, ["applied", "failed"])
-    return run
+
+
+@pytest.fixture(scope="module")
+def played(django_db_setup, django_db_blocker):
+    yield from share_story(django_db_blocker, play)
+
+
+@pytest.fixture
+def team(played, db, monkeypatch):
+    return played.go_on(monkeypatch)
+
+
+@pytest.fixture
+def failed(team):
+    return ApplyRun.objects.get()
 
 
 def read(run, person):

@@ -8,19 +8,27 @@ from applyviz.engine.objects.exchange import Request
 from applyviz.records.enums import FindingSort
 from applyviz.records.models import ClusterScan, LiveFinding
 from applyviz.workflow.live import scans
-from tests.stories import SETTINGS, Team, config_map
+from tests.shared_stories import share_story
+from tests.stories import SETTINGS, config_map
 
 OTHER = "/api/v1/namespaces/default/configmaps/other"
 
 
-@pytest.fixture
-def team(db, monkeypatch, settings):
+def play(team):
     """Two objects of one run; the whole cluster was looked at since."""
-    settings.APPLYVIZ_SCAN_MINUTES = 15
-    team = Team().wire_up(monkeypatch)
     team.apply(config_map(a="1"), config_map("other", a="1"))
     look(scans.request_scan(team.cluster, by=None))
-    return team
+
+
+@pytest.fixture(scope="module")
+def played(django_db_setup, django_db_blocker):
+    yield from share_story(django_db_blocker, play)
+
+
+@pytest.fixture
+def team(played, db, monkeypatch, settings):
+    settings.APPLYVIZ_SCAN_MINUTES = 15
+    return played.go_on(monkeypatch)
 
 
 def look(scan):
