@@ -18,7 +18,8 @@ from applyviz.workflow.policies import editing
 from applyviz.workflow.policies.rules import RiskDemand, Rules
 from tests.blockers import name_blockers
 from tests.builders import acknowledge_all, make_person, make_policy, open_dangers
-from tests.stories import Team, config_map, secret
+from tests.shared_stories import share_story
+from tests.stories import config_map, secret
 
 pytestmark = pytest.mark.django_db
 DELETE = {"action": SetAction.DELETE}
@@ -32,15 +33,23 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: 'IM
 """
 
 
+def play(team):
+    team.apply(*(config_map(name, x="1") for name in NAMES), **PRUNE)
+
+
+@pytest.fixture(scope="module")
+def played(django_db_setup, django_db_blocker):
+    yield from share_story(django_db_blocker, play)
+
+
 @pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
+def team(played, db, monkeypatch):
+    return played.go_on(monkeypatch)
 
 
 @pytest.fixture
 def pruned(team):
     """Create a plan that prunes two of five objects."""
-    team.apply(*(config_map(name, x="1") for name in NAMES), **PRUNE)
     return lambda: team.plan(*(config_map(name, x="1") for name in NAMES[:3]), **PRUNE)
 
 
@@ -71,6 +80,7 @@ def test_plan_above_a_limit_cannot_be_approved(team, pruned, rules, expected):
             team.start(plan)
 
 
+@pytest.mark.long
 def test_delete_reviews_count_and_no_share_of_them(team):
     team.apply(config_map("a", x="1"), config_map("b", x="1"))
     make_policy(most_deletions=1, most_pruned_percent=1)
@@ -81,6 +91,7 @@ def test_delete_reviews_count_and_no_share_of_them(team):
     ]
 
 
+@pytest.mark.long
 def test_policy_counts_the_objects_of_its_own_namespaces(team):
     team.apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n")
     inside = config_map("a", x="1").replace("name: a", "name: a\n  namespace: shop")
@@ -130,6 +141,7 @@ def test_deleting_an_object_of_a_critical_kind_is_a_high_risk_that_may_need_more
     assert needed == [2, 1]
 
 
+@pytest.mark.long
 def test_pruned_and_replaced_objects_of_a_critical_kind_have_the_risk(team, pruned):
     make_policy(critical_kinds=("core/ConfigMap", "batch/Job"))
     team.apply(JOB.replace("IMAGE", "a:1"))
@@ -142,12 +154,14 @@ def test_pruned_and_replaced_objects_of_a_critical_kind_have_the_risk(team, prun
     }
 
 
+@pytest.mark.long
 def test_kind_is_critical_where_the_policy_holds(team, pruned):
     make_policy(cluster="prod-*", critical_kinds=("core/ConfigMap",))
 
     assert critical(pruned()) == {}
 
 
+@pytest.mark.long
 def test_run_of_a_plan_within_the_limits_ends_applied(team, pruned):
     make_policy(most_deletions=2, most_pruned_percent=40, critical_kinds=("core/ConfigMap",))
 
@@ -156,6 +170,7 @@ def test_run_of_a_plan_within_the_limits_ends_applied(team, pruned):
     assert (run.state, run.error) == (RunState.APPLIED, "")
 
 
+@pytest.mark.long
 def test_trial_names_the_limits_that_a_plan_exceeds(pruned):
     plan = pruned()
 

@@ -10,7 +10,8 @@ from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.live import ownership_history
 from applyviz.workflow.live.ownership_history import FieldOwner, Observation, Source
 from tests.builders import grant_role, make_person
-from tests.stories import SETTINGS, Team, config_map
+from tests.shared_stories import share_story
+from tests.stories import SETTINGS, config_map
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 CI, EDIT = FieldOwner("ci", "Apply"), FieldOwner("kubectl-edit", "Update")
@@ -103,19 +104,22 @@ def test_last_applied_annotation_and_unreadable_entries_count_for_nothing():
     assert ownership_history.compute_owners([reading(0, noise), reading(1, broken)]).periods == ()
 
 
-@pytest.fixture
-def team(db, monkeypatch):
-    return Team().wire_up(monkeypatch)
-
-
-@pytest.fixture
-def lived(team):
+def live(team):
     """Made by ci, edited by hand, taken back by ci."""
     options = {"field_manager": "ci", "mode": ApplyMode.SERVER, "takes_over": True}
     team.apply(config_map(a="1"), **options)
     team.edit(SETTINGS, {"data": {"a": "9", "b": "2"}})
     team.apply(config_map(a="1"), **options)
-    return team
+
+
+@pytest.fixture(scope="module")
+def played(django_db_setup, django_db_blocker):
+    yield from share_story(django_db_blocker, live)
+
+
+@pytest.fixture
+def lived(played, db, monkeypatch):
+    return played.go_on(monkeypatch)
 
 
 def test_life_of_an_object_is_read_from_plans_and_runs(lived):
@@ -137,12 +141,14 @@ def test_life_of_an_object_is_read_from_plans_and_runs(lived):
     assert [(t.owner, t.until is None) for t in found.periods] == [(CI, False), (EDIT, True), (CI, True)]
 
 
+@pytest.mark.long
 def test_only_the_newest_readings_are_looked_at(lived):
     found = ownership_history.owners_of("box", KEY, for_user=lived.bob, most=1)
 
     assert (found.is_cut, [m.reading.run for m in found.moments]) == (True, [2])
 
 
+@pytest.mark.long
 def test_object_of_another_cluster_or_name_is_another_one(lived):
     for cluster, key in (("other", KEY), ("box", ("", "ConfigMap", "default", "else"))):
         assert ownership_history.owners_of(cluster, key, for_user=lived.bob) == ownership_history.OwnersOverTime()
