@@ -44,6 +44,7 @@ def test_editor_cannot_approve_by_a_second_address(begun):
         approving.approve_plan(plan, by=carol, digest=plan.digest)
 
 
+@pytest.mark.long
 def test_editor_cannot_approve_under_a_linked_account(begun):
     stage = begun[0]
     carol, second = make_person("carol"), make_person("carol2", Role.APPROVER)
@@ -55,6 +56,7 @@ def test_editor_cannot_approve_under_a_linked_account(begun):
         approving.approve_plan(plan, by=second, digest=plan.digest)
 
 
+@pytest.mark.long
 def test_editor_stays_one_after_the_identity_was_removed(begun):
     stage = begun[0]
     carol = make_person("carol", Role.APPROVER)
@@ -67,6 +69,7 @@ def test_editor_stays_one_after_the_identity_was_removed(begun):
         approving.approve_plan(plan, by=carol, digest=plan.digest)
 
 
+@pytest.mark.long
 def test_name_of_another_author_hides_no_pusher(begun):
     _stage, _review, _first, _second = begun
     mallory = make_person("mallory", Role.APPROVER)
@@ -93,6 +96,7 @@ def test_database_refuses_the_approval_of_an_editor(begun):
         CommitEditor.objects.update(email="other@example.org")
 
 
+@pytest.mark.long
 def test_database_refuses_the_approval_of_a_pusher_by_login(begun):
     stage = begun[0]
     dave = make_person("dave", Role.APPROVER)
@@ -102,6 +106,7 @@ def test_database_refuses_the_approval_of_a_pusher_by_login(begun):
         make_approval(plan, dave)
 
 
+@pytest.mark.long
 def test_policy_may_allow_unknown_editors_and_a_high_risk_names_them(begun):
     from applyviz.workflow.approvals import acknowledgments  # noqa: PLC0415 - one test
 
@@ -124,6 +129,7 @@ def test_policy_may_allow_unknown_editors_and_a_high_risk_names_them(begun):
     assert not quorum.count_quorum(plan).missing
 
 
+@pytest.mark.long
 def test_claim_alone_counts_for_nothing(begun):
     carol = make_person("carol", Role.APPROVER)
     commit_identities.claim(IdentityKind.EMAIL, "carol@example.org", by=carol)
@@ -131,6 +137,7 @@ def test_claim_alone_counts_for_nothing(begun):
     assert "no account matches Carol" in sentences.describe_all(commit_people.find_unknown(plan))[0]
 
 
+@pytest.mark.long
 def test_claims_tell_nothing_about_other_accounts(begun):
     stage = begun[0]
     commit_identities.link(make_person("carol"), IdentityKind.EMAIL, "carol@example.org", by=stage.admin)
@@ -182,6 +189,7 @@ def test_nobody_verifies_their_own_claim_or_links_themselves(begun):
         commit_identities.verify(identity, by=stage.team.bob)
 
 
+@pytest.mark.long
 def test_second_administrator_confirms_a_link(begun):
     from applyviz.workflow.people import confirmations  # noqa: PLC0415 - one test
 
@@ -196,6 +204,7 @@ def test_second_administrator_confirms_a_link(begun):
     assert CommitIdentity.objects.get().verified_by == stage.admin
 
 
+@pytest.mark.long
 def test_claims_are_limited(begun):
     mallory = make_person("mallory", Role.VIEWER)
     for number in range(commit_identities.MOST_CLAIMS_A_DAY):
@@ -205,6 +214,7 @@ def test_claims_are_limited(begun):
         commit_identities.claim(IdentityKind.EMAIL, "b@example.org", by=mallory)
 
 
+@pytest.mark.long
 def test_two_people_cannot_have_one_identity(begun):
     stage = begun[0]
     commit_identities.link(make_person("carol"), IdentityKind.EMAIL, "carol@example.org", by=stage.admin)
@@ -214,6 +224,7 @@ def test_two_people_cannot_have_one_identity(begun):
         CommitIdentity.objects.update(verified_at=timezone.now())
 
 
+@pytest.mark.long
 def test_reader_of_no_role_learns_nothing_of_following(begun):
     _stage, review, _first, _second = begun
     client = Client()

@@ -72,6 +72,7 @@ def test_replayed_delivery_does_nothing(begun):
     assert (BranchPush.objects.count(), review.plans.count()) == (1, 2)
 
 
+@pytest.mark.long
 def test_forged_delivery_cannot_use_up_the_id_of_a_genuine_one(begun):
     stage, _review, first, second = begun
     body = write_body(first, second, login="carol")
@@ -83,6 +84,7 @@ def test_forged_delivery_cannot_use_up_the_id_of_a_genuine_one(begun):
     assert last().state == PushResult.ACCEPTED
 
 
+@pytest.mark.long
 def test_old_push_brings_back_no_old_commit(begun):
     stage, review, first, second = begun
     third = stage.commit("carol", a="3")
@@ -93,6 +95,7 @@ def test_old_push_brings_back_no_old_commit(begun):
     assert stage.calculate(review).revision.provenance["git"]["commit"] == third
 
 
+@pytest.mark.long
 def test_secret_of_another_repository_is_worth_nothing(begun):
     stage, _review, first, second = begun
     other = push_webhooks.add_webhook(stage.server.url("/team/other.git"), ForgeKind.GITHUB, by=stage.admin)
@@ -105,6 +108,7 @@ def test_secret_of_another_repository_is_worth_nothing(begun):
     assert Following.objects.get().due_at is None
 
 
+@pytest.mark.long
 def test_rotated_and_removed_secrets_are_worth_nothing(begun):
     stage, _review, first, second = begun
     old = stage.webhook
@@ -126,6 +130,7 @@ def test_oversize_body_is_refused_wherever_it_goes(begun):
     assert not PushDelivery.objects.exists()
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("identifier", ["known", "nobody"])
 def test_floods_are_slowed_whether_or_not_the_webhook_exists(begun, monkeypatch, identifier):
     stage, _review, first, second = begun
@@ -135,13 +140,14 @@ def test_floods_are_slowed_whether_or_not_the_webhook_exists(begun, monkeypatch,
     assert [stage.deliver(body, {}, name) for _ in range(5)] == [202, 202, 202, 429, 429]
 
 
+@pytest.mark.long
 def test_one_address_is_slowed_over_all_webhooks(begun, monkeypatch):
     stage, _review, _first, _second = begun
     monkeypatch.setattr(deliveries, "MOST_OF_ADDRESS", 3)
     assert [stage.deliver(b"{}", {}, f"guess-{n}") for n in range(5)] == [202, 202, 202, 429, 429]
 
 
-@pytest.mark.core(3)
+@pytest.mark.core(1)
 @pytest.mark.parametrize(
     "body",
     [
@@ -164,6 +170,7 @@ def test_signed_nonsense_is_refused_and_harms_nothing(begun, body):
     assert last().content is None
 
 
+@pytest.mark.long
 def test_events_besides_pushes_to_branches_are_ignored(begun):
     stage, _review, first, second = begun
     for event, after, more in (("ping", second, {}), ("push", second, {"ref": "refs/tags/v1"}), ("push", "0" * 40, {})):
@@ -172,6 +179,7 @@ def test_events_besides_pushes_to_branches_are_ignored(begun):
         assert last().state == PushResult.IGNORED
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("forge", [ForgeKind.GITLAB, ForgeKind.GITEA])
 def test_every_host_is_verified_in_its_own_way(stage, forge):
     push_webhooks.remove_webhook(stage.webhook.webhook, by=stage.admin)
@@ -220,6 +228,7 @@ def test_push_that_is_made_again_at_gitlab_counts_again(stage, name):
     assert push(second, first, "three") == PushResult.ACCEPTED
 
 
+@pytest.mark.long
 def test_form_of_github_is_read(begun):
     from urllib.parse import urlencode  # noqa: PLC0415 - one test
 

@@ -65,6 +65,7 @@ def find(run, name):
     return run.results.select_related("change").get(change__name=name)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("carries_on", [True, False], ids=["goes on", "stops"])
 @pytest.mark.parametrize("fault", ["refuse", "not found", "refuse connection"])
 def test_object_that_failed_once_is_tried_again_before_its_addon_is_pruned_and_recorded(team, fault, carries_on):
@@ -86,6 +87,7 @@ def test_object_that_failed_once_is_tried_again_before_its_addon_is_pruned_and_r
     assert check_records() == ()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("carries_on", [True, False], ids=["goes on", "stops"])
 def test_addon_whose_second_attempt_fails_too_is_neither_pruned_nor_recorded(team, carries_on):
     team.work(begin(team, simple(web={"prune": pruning()})))
@@ -102,6 +104,7 @@ def test_addon_whose_second_attempt_fails_too_is_neither_pruned_nor_recorded(tea
     assert check_records() == ()
 
 
+@pytest.mark.long
 def test_objects_left_out_because_of_the_failed_one_are_tried_with_it(team):
     space = yaml.safe_dump({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "dns"}})
     manifest = space + "---\n" + config("cache").replace("kube-system", "dns") + "---\n" + config("dns")
@@ -115,6 +118,7 @@ def test_objects_left_out_because_of_the_failed_one_are_tried_with_it(team):
     assert check_records() == ()
 
 
+@pytest.mark.long
 def test_object_of_no_addon_is_not_tried_again(team):
     fail_first(team, "plain")
 
@@ -137,6 +141,7 @@ def test_secret_that_is_compared_with_live_is_not_tried_again(team):
     assert (run.state, find(run, "dns").journal.count(), told(run, "dns")) == (RunState.FAILED, 1, [("refused", 1)])
 
 
+@pytest.mark.long
 def test_effect_that_moved_between_the_attempts_is_not_written(team):
     run = begin(team, simple())
 
@@ -156,6 +161,7 @@ def test_effect_that_moved_between_the_attempts_is_not_written(team):
     assert recorded(team) == {"web"}
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("carries_on", [True, False], ids=["goes on", "stops"])
 @pytest.mark.parametrize("attempt", [1, 2])
 def test_worker_that_takes_over_tries_an_addon_twice_in_all(team, attempt, carries_on):
@@ -181,6 +187,7 @@ def test_worker_that_takes_over_tries_an_addon_twice_in_all(team, attempt, carri
     assert check_records() == ()
 
 
+@pytest.mark.long
 def test_person_who_retries_the_run_begins_both_attempts_anew(team):
     run = begin(team, simple())
     fail_first(team, "web", times=3)

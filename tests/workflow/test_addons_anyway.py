@@ -72,6 +72,7 @@ def test_lower_version_is_planned_run_and_recorded_by_choice(team, lower):
     assert asked.detail["options"]["addons_anyway"] == ["dns"]
 
 
+@pytest.mark.long
 def test_addon_for_another_kubernetes_is_installed_by_choice(team):
     made = choose(plan(team, simple(web={"kubernetesVersion": "<1.20.0"})), "web")
 
@@ -79,6 +80,7 @@ def test_addon_for_another_kubernetes_is_installed_by_choice(team):
     assert list_risks(made) == {"web": "high", "web-1": "high", "kube-system": "high"}
 
 
+@pytest.mark.long
 def test_choice_stays_in_the_next_plan_and_ends_when_it_is_taken_back_or_with_new_manifests(lower):
     made = choose(lower)
 
@@ -90,6 +92,7 @@ def test_choice_stays_in_the_next_plan_and_ends_when_it_is_taken_back_or_with_ne
     assert choices(replan(again, bundle=new))["dns"] == ("skip", "lower-version")
 
 
+@pytest.mark.long
 def test_policy_may_ask_for_more_approvals_of_an_addon_that_kops_skips(team, lower):
     make_policy(for_risks=(RiskDemand(ADDON_SKIPPED, 2),))
 
@@ -99,6 +102,7 @@ def test_policy_may_ask_for_more_approvals_of_an_addon_that_kops_skips(team, low
     assert max(demand.approvals for demand in needed) == 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "choice"),
     [
@@ -171,6 +175,7 @@ def test_nodes_are_marked_only_by_choice_before_the_record(team):
     assert rows(plan(team, files)) == []
 
 
+@pytest.mark.long
 def test_reverted_run_says_that_its_nodes_stay_marked(team):
     apply(team, simple())
     add_nodes(team)
@@ -186,6 +191,7 @@ def test_reverted_run_says_that_its_nodes_stay_marked(team):
     ]
 
 
+@pytest.mark.long
 def test_choice_to_marking_addons_is_taken_back(team):
     apply(team, simple())
     add_nodes(team)
@@ -194,6 +200,7 @@ def test_choice_to_marking_addons_is_taken_back(team):
     assert "Node" not in {row[1] for row in rows(choose(made, "web", AddonChoice.DO_NOT_MARK))}
 
 
+@pytest.mark.long
 def test_failed_addon_marks_no_node(team):
     apply(team, simple())
     add_nodes(team)

@@ -54,6 +54,7 @@ def test_sets_of_runs_are_listed_with_their_members(team):
     assert not any(member.is_missed for one in found.sets for member in one.members)
 
 
+@pytest.mark.long
 def test_object_that_a_run_of_another_set_took_is_in_two_sets(team):
     first = team.apply(config_map("a", x="1"), config_map("b", x="1"), **by("one"))
     team.apply(config_map("b", x="1"), **by("two"))
@@ -67,6 +68,7 @@ def test_object_that_a_run_of_another_set_took_is_in_two_sets(team):
     assert read(team).shared == ()
 
 
+@pytest.mark.long
 def test_parent_with_the_id_of_another_one_shares_its_members(team):
     team.apply(config_map("a", x="1"), **by("one"))
     own = team.live(f"{SECRETS}/one")["metadata"]["labels"][ID]
@@ -82,6 +84,7 @@ def test_parent_with_the_id_of_another_one_shares_its_members(team):
     assert (shared.ref.name, {shared.parent.name, shared.other.name}, shared.run) == ("a", {"one", "copy"}, 0)
 
 
+@pytest.mark.long
 def test_parent_without_members_and_members_without_a_parent(team):
     team.apply(config_map("a", x="1"), **by("one"))
     team.apply(config_map("b", x="1"), **by("two"))

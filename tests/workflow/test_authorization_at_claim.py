@@ -94,6 +94,7 @@ def die_at(point):
     failpoints.hooks.append(hook)
 
 
+@pytest.mark.long
 def test_what_was_begun_in_the_window_is_ended(team, move_clock):
     move_clock(datetime(2026, 11, 23, 23, 58, tzinfo=UTC))
     make_policy(windows=(MONDAYS,))
@@ -108,6 +109,7 @@ def test_what_was_begun_in_the_window_is_ended(team, move_clock):
     assert team.work(run).state == RunState.APPLIED
 
 
+@pytest.mark.long
 def test_worker_that_died_before_anything_was_begun_opens_no_closed_window(team, move_clock):
     move_clock(datetime(2026, 11, 23, 23, 58, tzinfo=UTC))
     make_policy(windows=(MONDAYS,))
@@ -137,6 +139,7 @@ def test_accounts_that_turn_out_to_be_one_human_are_no_quorum(team):
     assert "more approvals than were given" in run.error
 
 
+@pytest.mark.long
 def test_approver_who_turns_out_to_be_the_author_is_none(team):
     run = team.start(team.plan(config_map(a="1")))
     teams.link_accounts([team.bob, team.alice], by=make_person("ida", Role.ADMINISTRATOR))
@@ -147,6 +150,7 @@ def test_approver_who_turns_out_to_be_the_author_is_none(team):
     assert "more approvals than were given" in run.error
 
 
+@pytest.mark.long
 def test_conflict_rule_that_ended_meanwhile_decides_nothing(team):
     team.apply(config_map(a="1", b="1"))
     team.edit(SETTINGS, {"data": {"a": "by hand"}})
@@ -165,6 +169,7 @@ def test_conflict_rule_that_ended_meanwhile_decides_nothing(team):
     assert "conflict rule 1 changed" in run.error
 
 
+@pytest.mark.long
 def test_operator_runs_what_others_approved(team):
     olga = make_person("olga", Role.OPERATOR)
     plan = team.plan(config_map(a="1"))

@@ -47,6 +47,7 @@ def test_the_history_finds_it_by_path_and_by_value(team, text):
     assert read_last().pk in [entry.pk for entry in found]
 
 
+@pytest.mark.long
 def test_the_entry_the_list_and_the_export_show_it(team):
     team.apply(config_map(tier="gold"))
     team.apply(config_map(tier="platinum"))
@@ -72,6 +73,7 @@ def test_values_of_a_secret_are_masked_and_a_compared_one_tells_nothing(team):
     assert "changes" not in compared
 
 
+@pytest.mark.long
 def test_what_was_not_written_changed_nothing(team):
     team.apply(config_map(tier="gold"))
     run = team.apply(config_map(tier="gold"), config_map("other", tier="gold"))
@@ -80,6 +82,7 @@ def test_what_was_not_written_changed_nothing(team):
     assert [(entry.name, "changes" in entry.detail) for entry in told] == [("other", True), ("settings", False)]
 
 
+@pytest.mark.long
 def test_very_many_fields_and_long_values_are_cut(team, monkeypatch):
     monkeypatch.setattr(changed_fields, "MOST_FIELDS", 2)
     team.apply(config_map(**{f"key-{n}": "x" * 500 for n in range(5)}))

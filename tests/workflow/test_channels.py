@@ -88,6 +88,7 @@ def test_run_writes_what_was_planned_and_the_next_plan_has_nothing_to_apply(team
     assert (again.state, again.problems, rows(again)) == (PlanState.COMPLETE, [], [])
 
 
+@pytest.mark.long
 def test_history_confirms_each_record_of_a_run_and_names_one_that_was_swapped(team):
     apply(team, simple())
     started = team.start(plan(team, simple("2")))
@@ -131,6 +132,7 @@ def test_failed_addon_is_not_recorded_and_the_others_are(team):
     assert choices(plan(team, simple())) == {"dns": ("install", "not-installed"), "web": ("skip", "same")}
 
 
+@pytest.mark.long
 def test_policy_lets_a_failed_addon_stop_the_others(team):
     make_policy("strict")
     team.wire.fault = lambda request, number: "lose request" if request.ref.name == "dns" else ""
@@ -142,6 +144,7 @@ def test_policy_lets_a_failed_addon_stop_the_others(team):
     assert set(run.results.filter(change__name="web").values_list("outcome", flat=True)) == {"not-attempted"}
 
 
+@pytest.mark.long
 def test_next_worker_goes_on_where_a_lost_one_stopped(team):
     run = team.start(plan(team, simple()))
 
@@ -223,6 +226,7 @@ def test_options_that_do_not_fit_a_channel_fail_the_plan(team, options, error):
     assert made.error == error
 
 
+@pytest.mark.long
 def test_reverted_run_keeps_the_records_and_says_so(team):
     run = apply(team, simple())
 
@@ -244,6 +248,7 @@ def test_requester_needs_rights_on_the_namespace_that_records_addons(team):
     assert made.error == "alice can't create plans for objects of no namespace of box"
 
 
+@pytest.mark.long
 def test_next_plan_of_other_manifests_is_no_channel(team):
     review = plan(team, simple()).review
     bundle = SourceBundle((BundledFile("a.yaml", config("plain").encode()),))
@@ -292,6 +297,7 @@ def test_addon_that_left_the_channel_stays_listed(team):
     assert choices(made) == {"dns": ("skip", "same"), "web": ("skip", "not-in-channel")}
 
 
+@pytest.mark.long
 def test_records_in_all_namespaces_are_listed_where_the_channel_does_not_name_them(team):
     record = '{"id":"k8s-1.20"}'
     annotations = {"addons.k8s.io/web": record, "addons.k8s.io/gone": record, "addons.k8s.io/odd": "soon"}

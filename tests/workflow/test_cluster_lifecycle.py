@@ -218,6 +218,7 @@ def test_wrong_token_fails_the_plan_with_its_sentence(team, api):
     assert "Replace the credential" in plan.error
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
@@ -267,6 +268,7 @@ def test_connection_is_tested_with_the_own_credential(team, api, boss):
     assert (bad.problem, bad.server_message) == (DOWN, "[Errno 111] Connection refused")
 
 
+@pytest.mark.long
 def test_scan_of_a_cluster_that_is_down_finds_nothing_missing(team, api):
     team.apply(config_map(a="1"))
     api.is_down = True
@@ -306,6 +308,7 @@ def test_paused_cluster_starts_nothing_and_says_so(team, api, boss):
     assert changes() == ["paused", "resumed"]
 
 
+@pytest.mark.long
 def test_run_that_nobody_took_waits_for_the_end_of_a_pause(team, api):
     run = team.start(team.plan(config_map(a="1")))
     lifecycle.pause_cluster(team.cluster, reason="", by=None)

@@ -56,6 +56,7 @@ def test_commits_count_since_the_last_approved_plan(stage, people):
     approve(plan, people["carol"])
 
 
+@pytest.mark.long
 def test_commits_of_plans_that_nobody_approved_count_in_the_next_one(stage, people):
     review, first = begin(stage)
     second, _plan = push(stage, review, first, "carol", a="2")
@@ -117,6 +118,7 @@ def test_unmatched_author_blocks_until_an_administrator_links_them(stage, people
     approve(plan, people["bob"])
 
 
+@pytest.mark.long
 def test_unknown_pusher_blocks_until_the_delivery_arrives(stage, people):
     review, first = begin(stage)
     second = stage.commit("carol", a="2")
@@ -133,6 +135,7 @@ def test_unknown_pusher_blocks_until_the_delivery_arrives(stage, people):
         approving.approve_plan(plan, by=people["dave"], digest=plan.digest)
 
 
+@pytest.mark.long
 def test_force_push_within_the_known_history_counts_the_new_commits(stage, people):
     review, first = begin(stage)
     approve(review.plans.get(), people["bob"])
@@ -206,6 +209,7 @@ def test_next_review_needs_pushers_as_the_first_one_did(stage, people):
     assert second != first
 
 
+@pytest.mark.long
 def test_stop_and_start_explain_no_commit(stage, people):
     review, _first = begin(stage)
     stage.commit("carol", a="2")
@@ -220,6 +224,7 @@ def test_stop_and_start_explain_no_commit(stage, people):
     assert any("names the pusher" in text for text in sentences.describe_all(commit_people.find_unknown(plan)))
 
 
+@pytest.mark.long
 def test_invisible_characters_of_a_name_are_drawn(stage, people):
     review, first = begin(stage)
     second = stage.repository.commit(
@@ -253,6 +258,7 @@ def test_merge_by_the_host_names_no_committer(stage, people):
     assert not any("noreply" in name for name, _roles in found)
 
 
+@pytest.mark.long
 def test_author_who_hides_behind_the_address_of_the_host_blocks(stage, people):
     review, first = begin(stage)
     second = stage.repository.commit(

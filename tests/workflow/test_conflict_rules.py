@@ -133,6 +133,7 @@ def test_revoked_rule_opens_what_it_decided_and_blocks_plans_made_with_it(team, 
     assert following.digest != ruled.digest
 
 
+@pytest.mark.long
 def test_new_rule_blocks_only_plans_that_it_reaches(team, plan):
     calm = team.plan(config_map("calm", a="1"))
     reached = team.plan(config_map(b="2", c="3"))
@@ -143,6 +144,7 @@ def test_new_rule_blocks_only_plans_that_it_reaches(team, plan):
     assert name_blockers(reached) == ("conflict rule 1 changed since this plan was created: re-plan",)
 
 
+@pytest.mark.long
 def test_rule_ends_once_and_is_never_rewritten(team, plan):
     rule = agree(team, plan)
     conflict_rules.revoke_rule(rule, by=team.alice)
@@ -159,6 +161,7 @@ def test_rule_ends_once_and_is_never_rewritten(team, plan):
         ConflictRule.objects.filter(pk=rule.pk).delete()
 
 
+@pytest.mark.long
 def test_second_rule_for_one_field_is_refused(team, plan):
     rule = propose(team, plan)
 
@@ -169,12 +172,14 @@ def test_second_rule_for_one_field_is_refused(team, plan):
     assert propose(team, plan, resolution=RuleResolution.OVERWRITE).number == 2
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize(("values", "reason"), [({}, "  "), ({"name": " "}, "because"), ({"path": ()}, "because")])
 def test_rule_needs_reason_name_and_field(team, plan, values, reason):
     with pytest.raises(NotValidError):
         conflict_rules.propose_rule(plan, draft(**values), by=team.alice, reason=reason)
 
 
+@pytest.mark.long
 def test_history_tells_of_every_step(team, plan):
     rule = agree(team, plan)
     conflict_rules.revoke_rule(rule, by=team.bob, note="over")
@@ -194,6 +199,7 @@ def test_history_tells_of_every_step(team, plan):
     ]
 
 
+@pytest.mark.long
 def test_undone_decision_is_told_as_such(team, plan):
     choices = resolutions.choose_everywhere(plan, ResolutionKind.GIVE_UP)
     second = reviews.replan_review(plan.review, by=team.alice, choices=choices, note="theirs")
@@ -217,6 +223,7 @@ def test_undone_decision_is_told_as_such(team, plan):
     assert (decision.undone_by, decision.undone_at is not None) == (team.alice, True)
 
 
+@pytest.mark.long
 def test_field_left_out_of_comparison_neither_stops_a_run_nor_breaks_its_promise(team):
     """Somebody stamps the object between approval and run; the plan does not set that field."""
     plan = team.plan(config_map(b="2"))

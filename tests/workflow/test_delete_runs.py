@@ -93,6 +93,7 @@ def test_object_that_was_created_again_is_not_deleted(team):
     assert team.live() is not None
 
 
+@pytest.mark.long
 def test_object_that_is_gone_before_the_run_is_no_reason_to_stop(team):
     team.apply(config_map(a="1"), config_map("other", a="1"))
     started = team.start(team.plan(config_map(a="1"), config_map("other", a="1"), **DELETE))
@@ -107,6 +108,7 @@ def test_object_that_is_gone_before_the_run_is_no_reason_to_stop(team):
     ]
 
 
+@pytest.mark.long
 def test_object_that_goes_during_the_run_is_gone(team):
     team.apply(config_map(a="1"), pods_reading())
     started = team.start(team.plan(config_map(a="1"), pods_reading(), **DELETE))
@@ -135,6 +137,7 @@ def test_finalizer_is_a_risk_and_the_run_names_it(team):
     assert "still there after 0 s (finalizers: example.com/hold)" in run.error
 
 
+@pytest.mark.long
 def test_retry_waits_for_what_is_being_deleted_and_sends_nothing_again(team):
     team.apply(held())
     run = team.work(team.start(team.plan(held(), **DELETE, deletion_seconds=0)))
@@ -146,6 +149,7 @@ def test_retry_waits_for_what_is_being_deleted_and_sends_nothing_again(team):
     assert [method for method, _ in sent(again)] == ["DELETE"]
 
 
+@pytest.mark.long
 def test_object_that_is_being_deleted_is_only_awaited(team):
     team.apply(held())
     team.send(Request("DELETE", SETTINGS))
@@ -177,6 +181,7 @@ def test_what_a_remaining_object_needs_stays(team):
     assert team.live() is not None
 
 
+@pytest.mark.long
 def test_deletion_of_what_others_read_is_a_high_risk(team):
     team.apply(config_map(a="1"), pods_reading())
 
@@ -188,6 +193,7 @@ def test_deletion_of_what_others_read_is_a_high_risk(team):
     ]
 
 
+@pytest.mark.long
 def test_revert_brings_back_what_was_deleted(team):
     team.apply(config_map(a="1", b="2"), secret(password="p"))
     team.edit(SETTINGS, {"data": {"c": "3"}})

@@ -56,6 +56,7 @@ def test_next_step_waits_until_the_kind_is_served(monkeypatch):
     assert told["desk"] == 4
 
 
+@pytest.mark.long
 def test_kind_that_is_never_served_is_said_by_its_object(monkeypatch):
     memory = Late(10**9)
     team = wire_up(Team(), memory, monkeypatch)

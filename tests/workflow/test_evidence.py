@@ -65,6 +65,7 @@ def test_approval_has_the_roles_of_that_moment(team, auditor, today):
     )
 
 
+@pytest.mark.long
 def test_role_of_some_places_is_named_with_them(team, auditor, today):
     take_roles(team.bob)
     grant_role(team.bob, Role.APPROVER, cluster="box", namespace="*")
@@ -83,6 +84,7 @@ def test_reviews_and_runs_of_the_period_and_of_no_other(team, auditor, today):
     assert [read(section, long_ago, auditor) for section in EvidenceSection] == [[] for _section in EvidenceSection]
 
 
+@pytest.mark.long
 def test_cluster_narrows_what_belongs_to_one(team, auditor, today):
     team.apply(config_map(a="1"))
     other = Period(today.since, today.until, "other")
@@ -182,6 +184,7 @@ def test_run_outside_its_window_is_late(team, auditor, today):
     )
 
 
+@pytest.mark.long
 def test_window_that_came_later_makes_no_run_late(team, auditor, today):
     team.apply(config_map(a="1"))
     shut_now(timedelta(days=2))
@@ -189,6 +192,7 @@ def test_window_that_came_later_makes_no_run_late(team, auditor, today):
     assert read(EvidenceSection.LATE, today, auditor) == []
 
 
+@pytest.mark.long
 def test_run_that_went_on_after_its_window_is_late(team, auditor, today):
     run = team.apply(config_map(a="1"))
     start = run.started_at
@@ -261,6 +265,7 @@ def test_owners_that_are_not_as_promised_are_evidence(team, auditor, today, monk
     assert "owners: 1 differ" in finished.summary
 
 
+@pytest.mark.long
 def test_exports_of_evidence_name_the_owners(team, auditor, today):
     team.apply(config_map(a="1"), mode=ApplyMode.SERVER)
 

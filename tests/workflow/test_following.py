@@ -72,6 +72,7 @@ def test_burst_makes_one_plan(stage, people):
     assert sentences.describe_all(commit_people.find_unknown(plan)) == ()
 
 
+@pytest.mark.long
 def test_push_while_a_plan_is_calculated_waits(stage, people):
     review, first = begin(stage)
     second = stage.commit("carol", a="2")
@@ -88,6 +89,7 @@ def test_push_while_a_plan_is_calculated_waits(stage, people):
     assert stage.calculate(review).revision.provenance["git"]["commit"] == third
 
 
+@pytest.mark.long
 def test_push_during_a_run_waits_and_opens_the_next_review(stage, people):
     review, first = begin(stage)
     second, plan = push(stage, review, first, "carol", a="2")
@@ -143,6 +145,7 @@ def test_lost_rights_end_it_with_a_notification(stage, people):
     assert told.person == people["alice"]
 
 
+@pytest.mark.long
 def test_deactivated_account_ends_it(stage, people):
     review, first = begin(stage)
     User.objects.filter(pk=people["alice"].pk).update(is_active=False)
@@ -153,6 +156,7 @@ def test_deactivated_account_ends_it(stage, people):
     assert review.plans.count() == 1
 
 
+@pytest.mark.long
 def test_closed_review_ends_it(stage, people):
     review, _first = begin(stage)
     reviews.close_review(review, by=people["alice"])
@@ -176,6 +180,7 @@ def test_branch_that_cannot_be_fetched_is_tried_again_and_then_waits(stage, peop
     assert AuditEntry.objects.filter(action=AuditAction.FOLLOWING_FAILED).count() == fetching.MAX_ATTEMPTS
 
 
+@pytest.mark.long
 def test_commit_without_objects_is_told_and_not_tried_again(stage, people):
     review, first = begin(stage)
     second = stage.repository.commit({"deploy/app.yaml": b"# nothing"}, author="Carol <carol@example.org>")
@@ -226,6 +231,7 @@ def test_push_to_another_branch_changes_nothing(stage, people):
     assert review.plans.count() == 1
 
 
+@pytest.mark.long
 def test_two_workers_make_one_plan(stage, people, monkeypatch):
     review, first = begin(stage)
     second = stage.commit("carol", a="2")
@@ -245,6 +251,7 @@ def test_two_workers_make_one_plan(stage, people, monkeypatch):
     assert Plan.objects.filter(review=review).count() == 2
 
 
+@pytest.mark.long
 def test_worker_that_died_is_replaced(stage, people):
     review, first = begin(stage)
     second = stage.commit("carol", a="2")

@@ -60,6 +60,7 @@ def test_value_stays_wherever_the_worker_is_lost(team, point, time):
     assert owners == {"other": {"f:kept": {}}, "applyviz": {"f:own": {}}}
 
 
+@pytest.mark.long
 def test_field_that_others_changed_meanwhile_stops_the_run(team):
     run = team.start(team.plan(TEXT, handovers=GIVEN))
     team.edit(SETTINGS, {"data": {"kept": "by hand"}})
@@ -69,6 +70,7 @@ def test_field_that_others_changed_meanwhile_stops_the_run(team):
     assert (run.state, team.live()["data"]["kept"]) == (RunState.STALE, "by hand")
 
 
+@pytest.mark.long
 def test_later_plans_of_the_review_keep_the_choice_and_a_next_review_has_nothing_to_do(team):
     team.apply(TEXT, handovers=GIVEN)
 

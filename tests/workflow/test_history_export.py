@@ -213,6 +213,7 @@ def test_exports_hold_no_value_of_a_secret(monkeypatch):
         assert "object.result" in text
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("manager", ["applyviz", "ci"])
 def test_history_names_the_field_manager(monkeypatch, manager):
     team = Team().wire_up(monkeypatch)

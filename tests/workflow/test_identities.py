@@ -98,6 +98,7 @@ def test_digest_covers_the_identity_and_equal_identities_keep_approvals(team, da
     assert IdentityMapping.objects.filter(ended_at=None).count() == 1
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("how", ["mapped", "changed", "ended"])
 def test_changed_mapping_stops_approval_and_run(team, dana, how):
     mapping = None

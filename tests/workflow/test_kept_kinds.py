@@ -33,6 +33,7 @@ def blockers(plan):
     return [text for text in name_blockers(plan) if "allow deleting" in text]
 
 
+@pytest.mark.long
 def test_deletions_need_the_approvals_that_a_policy_asks_for_them(team):
     team.apply(config_map(a="1"))
     make_policy(for_risks=(RiskDemand(DELETED, 2),))
@@ -84,6 +85,7 @@ def test_run_that_waits_for_its_worker_deletes_nothing_that_a_policy_keeps_meanw
     assert team.live() is not None
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize(
     "members",
     [
@@ -102,6 +104,7 @@ def test_kept_kind_is_not_pruned(team, members):
     assert blockers(plan) == [KEPT]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "members",
     [
@@ -129,6 +132,7 @@ def test_next_plan_prunes_the_others_and_leaves_what_a_policy_keeps(team, member
     assert team.live() is not None
 
 
+@pytest.mark.long
 def test_plan_that_prunes_nothing_that_a_policy_keeps_has_no_kinds_to_keep(team):
     team.apply(config_map(a="1"))
     make_policy(kept_kinds=("*",))
@@ -153,6 +157,7 @@ def test_policy_keeps_the_objects_of_its_namespaces_and_the_namespaces_themselve
     assert blockers(whole) == ["policy strict does not allow deleting Namespace/shop"]
 
 
+@pytest.mark.long
 def test_trial_names_what_a_policy_would_keep(team):
     team.apply(config_map(a="1"))
     plan = team.plan(config_map(a="1"), **DELETE)

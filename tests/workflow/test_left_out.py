@@ -45,6 +45,7 @@ def operations(plan: Plan) -> dict[str, str]:
     return dict(plan.changes.values_list("name", "operation"))
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", ApplyMode)
 def test_others_are_planned_approved_and_applied_without_the_broken_object(team, mode):
     blocked = team.plan(BROKEN, config_map(a="1"), mode=mode)
@@ -70,6 +71,7 @@ def test_others_are_planned_approved_and_applied_without_the_broken_object(team,
     assert sorted(entry.detail["outcome"] for entry in told) == ["applied", "left-out"]
 
 
+@pytest.mark.long
 def test_change_of_a_left_out_object_does_not_stop_the_run(team):
     plan = leave_out(team.plan(BROKEN, config_map(a="1")), "web")
     run = team.start(plan)
@@ -113,6 +115,7 @@ def test_name_that_is_not_in_the_set_is_a_problem_of_the_plan(team):
     assert name_blockers(plan)
 
 
+@pytest.mark.long
 def test_run_that_fails_elsewhere_does_not_count_what_was_left_out(team):
     plan = leave_out(team.plan(BROKEN, config_map(a="1")), "web")
     run = team.start(plan)
@@ -124,6 +127,7 @@ def test_run_that_fails_elsewhere_does_not_count_what_was_left_out(team):
     assert "web" not in run.error
 
 
+@pytest.mark.long
 def test_retry_that_applies_the_rest_ends_applied(team):
     plan = leave_out(team.plan(BROKEN, config_map(a="1")), "web")
     run = team.start(plan)

@@ -49,6 +49,7 @@ def test_whole_job_tells_each_person_what_concerns_them_once(team):
     assert told(team.alice) == [NotificationKind.APPROVED, NotificationKind.RUN_STARTED, NotificationKind.RUN_FINISHED]
 
 
+@pytest.mark.long
 def test_nobody_is_asked_for_a_plan_that_cannot_be_approved(team):
     team.apply(config_map(a="1"))
     notifications.send_pending()
@@ -69,6 +70,7 @@ def test_person_without_rights_there_is_told_nothing(team):
     assert Notification.objects.filter(person__in=[charlie, vera]).count() == 0
 
 
+@pytest.mark.long
 def test_request_for_changes_and_dropped_approvals_are_told(team):
     plan = team.plan(config_map(a="1"))
     approving.approve_plan(plan, by=team.bob, digest=plan.digest)
@@ -102,6 +104,7 @@ def test_expiring_approval_is_told_once(team):
     assert told(team.alice).count(NotificationKind.APPROVALS_EXPIRING) == 1
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize(
     ("spoil", "event"),
     [
@@ -139,6 +142,7 @@ def test_notifications_are_read_by_their_owner_alone(team):
     assert inbox.count_unread(for_user=team.bob) == 0
 
 
+@pytest.mark.long
 def test_reading_all_leaves_what_came_after_the_page(team):
     team.plan(config_map(a="1"))
     notifications.send_pending()
@@ -202,6 +206,7 @@ def test_mail_that_was_not_taken_is_tried_again_later(team, settings, monkeypatc
     assert (pending.mailed_at, pending.mail_attempts, pending.mail_due_at > timezone.now()) == (None, 1, True)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("address", ["https://reviews.example", "https://example.com/run/", ""])
 def test_mail_names_the_page_of_choices_wherever_the_installation_is(team, settings, address):
     settings.APPLYVIZ_MAIL, settings.APPLYVIZ_URL = True, address

@@ -72,6 +72,7 @@ def test_revert_of_a_handover_takes_the_field_back(team):
     assert "other" not in {entry["manager"] for entry in live["metadata"]["managedFields"]}
 
 
+@pytest.mark.long
 def test_revert_of_a_client_side_handover_applies_the_field_again(team):
     team.apply(TEXT, **CLIENT)
     run = team.apply(TEXT, handovers=GIVEN, **CLIENT)
@@ -86,7 +87,7 @@ def test_revert_of_a_client_side_handover_applies_the_field_again(team):
     assert '"kept":"1"' in annotation
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @pytest.mark.parametrize("move", ["taken", "from managers"])
 def test_revert_says_that_moved_fields_stay_where_they_are(team, move):
     team.apply(TEXT)

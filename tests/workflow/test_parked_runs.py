@@ -90,6 +90,7 @@ def test_parked_run_is_resumed_once_its_objects_are_ready(slow, memory):
     assert (run.state, memory.sent) == (RunState.APPLIED, [*sent, "web"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("status", "late", "state"), [(STUCK, 0, "failed"), (BEHIND, 700, "timed-out")])
 def test_parked_run_ends_when_its_rollout_fails_or_takes_too_long(slow, memory, status, late, state):
     run = park(slow, memory)
@@ -102,6 +103,7 @@ def test_parked_run_ends_when_its_rollout_fails_or_takes_too_long(slow, memory, 
     assert (run.state, states) == (RunState.FAILED, [("applied", state), ("not-attempted", "")])
 
 
+@pytest.mark.long
 def test_parked_run_is_canceled_at_once(slow, memory):
     run = park(slow, memory)
 
@@ -112,6 +114,7 @@ def test_parked_run_is_canceled_at_once(slow, memory):
     assert (run.state, run.results.get(position=0).rollout) == (RunState.CANCELED, "not-watched")
 
 
+@pytest.mark.long
 def test_parked_run_is_left_alone_until_it_is_due_and_its_cluster_has_time(slow, memory, settings):
     settings.APPLYVIZ_CLUSTER_CONCURRENCY = 1
     run = park(slow, memory)
@@ -145,6 +148,7 @@ def test_lost_worker_that_looked_at_rollouts_is_replaced(slow, memory, monkeypat
     assert (run.state, memory.effective) == (RunState.APPLIED, ["web", "web"])
 
 
+@pytest.mark.long
 def test_worker_that_must_stop_parks_the_run_again(slow, memory, monkeypatch):
     run = park(slow, memory)
     monkeypatch.setattr(rollout_watch, "_look", lambda *_: (_ for _ in ()).throw(WorkerStoppingError("stop")))
@@ -152,6 +156,7 @@ def test_worker_that_must_stop_parks_the_run_again(slow, memory, monkeypatch):
     assert look(run).watch_at is not None
 
 
+@pytest.mark.long
 def test_cluster_that_cannot_be_connected_to_is_left_to_the_resumed_run(slow, memory, monkeypatch):
     run = park(slow, memory)
     monkeypatch.setattr(rollout_watch, "_look", lambda *_: (_ for _ in ()).throw(UnreachableError("no route")))
@@ -161,6 +166,7 @@ def test_cluster_that_cannot_be_connected_to_is_left_to_the_resumed_run(slow, me
     assert (run.watch_at, list_asked()) == (None, [(TaskName.EXECUTE_RUN.value, {"run_id": run.pk})])
 
 
+@pytest.mark.long
 def test_pods_of_a_parked_run_are_asked_for_reasons_every_thirty_seconds(slow, memory, monkeypatch):
     run = park(slow, memory)
     asked = answer_lists(memory, monkeypatch, [stuck_pod()], [])

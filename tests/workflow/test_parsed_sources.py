@@ -170,6 +170,7 @@ def test_form_that_does_not_fit_is_parsed_again_and_replaced(team, parsed, caplo
     assert len(parsed) == 1
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("attack", [_move_all, _forge_with_hash])
 def test_run_with_a_forged_form_applies_what_was_reviewed(team, parsed, attack):
     other = ParsedSource.objects.get(revision=team.plan(config_map(a="666")).revision)

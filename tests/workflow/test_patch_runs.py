@@ -47,6 +47,7 @@ def risks_of(plan):
 IMAGE = {"spec": {"template": {"spec": {"containers": [{"name": "web", "image": "nginx:1.27"}]}}}}
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize(
     ("body", "patch_type", "content_type"),
     [
@@ -86,6 +87,7 @@ def test_scale_changes_the_replica_count_of_the_object(team):
     assert sent(run) == [("PATCH", f"{WEB}/scale")]
 
 
+@pytest.mark.long
 def test_status_is_what_a_patch_of_the_status_writes(team):
     team.apply(deployment())
     body = {"status": {"replicas": 7, "conditions": [{"type": "Example", "status": "True"}]}}
@@ -99,6 +101,7 @@ def test_status_is_what_a_patch_of_the_status_writes(team):
     assert sent(run) == [("PATCH", f"{WEB}/status")]
 
 
+@pytest.mark.long
 def test_patch_without_effect_sends_nothing(team):
     team.apply(deployment())
 
@@ -118,6 +121,7 @@ def test_object_that_changed_since_the_review_is_not_patched(team):
     assert team.live(WEB)["spec"]["replicas"] == 4
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("fault", ["lose answer", "lose request"])
 def test_operation_that_adds_an_entry_is_carried_out_once_when_its_answer_is_lost(team, fault):
     team.apply(deployment())
@@ -137,6 +141,7 @@ def test_operation_that_adds_an_entry_is_carried_out_once_when_its_answer_is_los
     assert team.live(WEB)["spec"]["template"]["spec"]["containers"][0]["args"] == ["--x", "--y"]
 
 
+@pytest.mark.long
 def test_write_between_read_and_patch_is_not_overwritten(team):
     team.apply(config_map(a="1"))
     value = [{"op": "replace", "path": "/data/a", "value": "2"}]
@@ -173,6 +178,7 @@ def test_manifest_in_a_patch_review_and_patch_in_an_apply_are_errors(team):
     assert error_of(team.plan(patch({}), action=SetAction.DELETE)).startswith("the document is a patch")
 
 
+@pytest.mark.long
 def test_kind_without_the_subresource_is_an_error(team):
     team.apply(config_map(a="1"))
 
@@ -193,6 +199,7 @@ def test_problems_of_a_patch_name_file_line_and_field(team):
     ]
 
 
+@pytest.mark.long
 def test_patch_of_fields_that_others_apply_is_a_risk(team):
     team.apply(deployment(), field_manager="helm")
     team.apply(deployment(), mode=ApplyMode.CLIENT, takes_client_side=False)
@@ -219,6 +226,7 @@ def test_revert_patches_the_former_values_back(team, more):
     assert (live["spec"]["replicas"], live["metadata"]["labels"]) == (3, {"of": "others"})
 
 
+@pytest.mark.long
 def test_revert_of_a_strategic_patch_keeps_entries_that_others_added(team):
     team.apply(deployment())
     run = team.apply(patch(IMAGE), **PATCH)
@@ -234,6 +242,7 @@ def test_revert_of_a_strategic_patch_keeps_entries_that_others_added(team):
     assert images == {"web": "nginx:1.25", "side": "side:1", "third": "third:1"}
 
 
+@pytest.mark.long
 def test_custom_resource_takes_no_strategic_patch(team):
     definition = {
         "apiVersion": "apiextensions.k8s.io/v1",

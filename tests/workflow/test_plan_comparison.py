@@ -149,6 +149,7 @@ def test_two_workers_compare_once_and_a_lost_one_is_replaced(team, plan, move_cl
     assert state_of(plan, team.bob).state == SAME
 
 
+@pytest.mark.long
 def test_closed_review_and_older_plan_are_not_compared(team, plan):
     reviews.replan_review(plan.review, by=team.alice)
     old = read(plan, team.bob)
@@ -161,6 +162,7 @@ def test_closed_review_and_older_plan_are_not_compared(team, plan):
     assert plan_comparison.read_state(latest) is None
 
 
+@pytest.mark.long
 def test_cluster_that_does_not_answer_says_why(team, plan, monkeypatch):
     from applyviz.clusters import connect  # noqa: PLC0415
     from applyviz.engine.objects.errors import UnreachableError  # noqa: PLC0415
@@ -176,6 +178,7 @@ def test_cluster_that_does_not_answer_says_why(team, plan, monkeypatch):
     assert (state.state, "nobody answers" in state.error) == (FAILED, True)
 
 
+@pytest.mark.long
 def test_many_changed_objects_are_compared_over_several_minutes(team, monkeypatch):
     texts = [config_map(f"m-{n}", a="1") for n in range(6)]
     team.apply(*texts)
@@ -257,12 +260,14 @@ def test_bar_on_review_and_approval_offers_a_new_plan(team, plan):
     assert browser(make_person("charlie")).get(address, headers=HTMX).status_code == 404
 
 
+@pytest.mark.long
 def test_open_page_without_a_worker_asks_no_cluster(team, plan):
     team.wire.identities.clear()
     browser(team.bob).get(reverse("reviews:live-comparison", args=[plan.review.number, plan.number]), headers=HTMX)
     assert team.wire.identities == []
 
 
+@pytest.mark.long
 def test_program_reads_and_asks_for_a_comparison(team, secret_plan):
     program = Program(team.alice, TokenScope.READ)
     path = f"reviews/{secret_plan.review.number}/"

@@ -208,6 +208,7 @@ def test_step_is_what_a_person_can_do(alice, bob, values, of_author, of_approver
     assert found == [of_author, of_approver]
 
 
+@pytest.mark.long
 def test_steps_through_an_approval(alice, bob):
     plan, eve = make(alice, risks=HIGH), make_person("eve", Role.VIEWER)
 

@@ -137,6 +137,7 @@ def test_seal_of_another_plan_or_key_does_not_fit(team, plan, settings):
     assert not is_sealed(other)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("kept", [None, "", 7, "ü" * 64, ["x"]])
 def test_plan_without_a_seal_is_derived_anew_and_runs(team, plan, kept):
     run = team.start(plan)
@@ -163,6 +164,7 @@ def _damage_risks(row):
     return {"document": {**row.document, "risks": [7]}}
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("change", [_take_risks_away, _change_level, _damage_risks])
 @pytest.mark.parametrize("seal", [None, "kept"])
 def test_plan_whose_risks_were_changed_writes_nothing(team, change, seal):
@@ -182,6 +184,7 @@ def test_plan_whose_risks_were_changed_writes_nothing(team, change, seal):
     assert "its risks" in run.error
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("kept", [None, "0" * 64])
 def test_plan_without_a_seal_of_its_risks_is_not_derived_anew(team, kept):
     plan = team.plan(MOUNTING, config_map(a="1"))
@@ -194,6 +197,7 @@ def test_plan_without_a_seal_of_its_risks_is_not_derived_anew(team, kept):
     assert plan_integrity._derive_again(plan, rows) == "its risks"
 
 
+@pytest.mark.long
 def test_plan_with_risks_runs_after_its_content_was_encrypted_again(team):
     plan = team.plan(MOUNTING, config_map(a="1"))
     run = team.start(plan)

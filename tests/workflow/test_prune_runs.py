@@ -46,6 +46,7 @@ def test_parent_is_written_before_the_members_and_after_them(team):
     assert [request.ref.name for request in team.wire.effective[-4:]] == ["parent", "robot", "settings", "parent"]
 
 
+@pytest.mark.long
 def test_member_that_a_controller_touches_meanwhile_keeps_its_label(team):
     team.apply(config_map(a="1"), **SET)
     touched = []
@@ -65,6 +66,7 @@ def test_member_that_a_controller_touches_meanwhile_keeps_its_label(team):
     }
 
 
+@pytest.mark.long
 def test_parent_that_moved_meanwhile_is_written_again_from_what_it_is(team):
     team.apply(config_map(a="1"), **SET)
     touched = []
@@ -98,6 +100,7 @@ def test_parent_keeps_the_larger_set_when_a_member_fails(team):
     assert team.live() is not None
 
 
+@pytest.mark.long
 def test_revert_brings_the_pruned_member_back_and_leaves_the_parent(team):
     team.apply(config_map(a="1"), **SET)
     run = team.apply(ACCOUNT, **SET)
@@ -134,6 +137,7 @@ def test_changed_selector_is_a_risk_of_the_first_deletion(team):
     assert risks_of(plan) == [{"choice": "The selector", "before": "app in (a, b)", "now": "empty (--all)", "run": "1"}]
 
 
+@pytest.mark.long
 def test_same_choices_are_no_risk(team):
     team.apply(labelled("kept"), labelled("dropped"), **CLIENT, **SELECTED)
 
@@ -142,6 +146,7 @@ def test_same_choices_are_no_risk(team):
     assert (len(operations(plan)), risks_of(plan)) == (2, [])
 
 
+@pytest.mark.long
 def test_choices_of_another_set_do_not_count(team):
     team.apply(labelled("theirs", "b"), **CLIENT, selector="app=b", prune=SELECTED["prune"])
     team.apply(labelled("dropped"), **CLIENT)
@@ -157,6 +162,7 @@ def plan_files(team, files, **options):
     return review.plans.get()
 
 
+@pytest.mark.long
 def test_set_from_a_folder_inside_the_earlier_one_is_a_risk(team):
     files = {"web/a.yaml": labelled("kept"), "web/b.yaml": labelled("also"), "db/a.yaml": labelled("dropped")}
     team.work(team.start(plan_files(team, files, **CLIENT, prune=ALL)))
@@ -175,6 +181,7 @@ def test_source_that_the_selector_empties_prunes_nothing_and_cannot_be_approved(
     assert [problem["reason"] for problem in plan.problems] == ["no objects passed to apply: nothing is pruned"]
 
 
+@pytest.mark.long
 def test_deleted_object_outside_review_is_no_longer_pruned(team):
     team.apply(labelled("kept"), labelled("dropped"), **CLIENT, **SELECTED)
     plan = team.plan(labelled("kept"), **CLIENT, **SELECTED)

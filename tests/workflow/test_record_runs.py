@@ -46,6 +46,7 @@ def test_last_applied_is_set_so_that_the_next_apply_keeps_a_field_and_a_revert_b
     assert read_annotation(team)["data"] == {"a": "1", "b": "1"}
 
 
+@pytest.mark.long
 def test_annotation_that_was_not_there_cannot_be_restored(team):
     team.apply(config_map(a="1"))
     run = team.apply(config_map(a="1"), **SET)
@@ -72,7 +73,7 @@ def test_managed_fields_are_cleared_and_no_revert_restores_them(team, how):
     assert (later.state, owners) == ("applied", {"applyviz", "before-first-apply"})
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @pytest.mark.parametrize("options", [SET, CLEAR])
 def test_policy_asks_for_more_approvals_of_records(team, options):
     make_policy(for_risks=(RiskDemand(OWNERSHIP_MOVED, 2),))
@@ -83,6 +84,7 @@ def test_policy_asks_for_more_approvals_of_records(team, options):
     assert quorum.count_quorum(plan).needed == 2
 
 
+@pytest.mark.long
 def test_change_of_the_object_meanwhile_stops_a_run_that_clears(team):
     team.apply(config_map(a="1"))
     run = team.start(team.plan(config_map(a="1"), **CLEAR))
@@ -94,6 +96,7 @@ def test_change_of_the_object_meanwhile_stops_a_run_that_clears(team):
     assert {entry["manager"] for entry in team.live()["metadata"]["managedFields"]} == {"applyviz", "helm"}
 
 
+@pytest.mark.long
 def test_absent_object_is_an_error_of_its_row_and_others_go_on(team):
     team.apply(config_map(a="1"))
 

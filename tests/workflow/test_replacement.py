@@ -73,6 +73,7 @@ def test_refused_job_is_replaced_after_a_choice_and_an_approval(team, mode):
     assert team.wire.effective[-2].method == "DELETE"
 
 
+@pytest.mark.long
 def test_choice_can_be_taken_back(team):
     team.apply(FIRST)
     chosen = choose(team.plan(SECOND), ObjectChoice.REPLACE, Propagation.ORPHAN)
@@ -87,6 +88,7 @@ def test_choice_can_be_taken_back(team):
 BY_KIND, BY_ANNOTATION = Rules(replaced_kinds=("batch/Job",)), Rules(replace_annotation="example.com/replace")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rules", [BY_KIND, BY_ANNOTATION])
 def test_policy_chooses_kinds_and_annotated_objects(team, rules):
     admin = make_person("root", Role.ADMINISTRATOR)
@@ -111,6 +113,7 @@ def test_policy_says_what_is_no_kind_and_no_annotation(team):
         editing.save_policy("jobs", by=admin, scope=Scope(), rules=rules)
 
 
+@pytest.mark.long
 def test_object_that_changed_after_the_plan_is_not_deleted(team):
     team.apply(FIRST)
     run = team.start(choose(team.plan(SECOND), ObjectChoice.REPLACE))
@@ -172,6 +175,7 @@ def test_failed_creation_offers_the_stored_object_back(team, monkeypatch):
     assert image_of(team.live(JOB_PATH)) == "a:1"
 
 
+@pytest.mark.long
 def test_next_plan_after_a_failed_creation_creates_the_object(team, monkeypatch):
     team.apply(FIRST)
     plan = choose(team.plan(SECOND), ObjectChoice.REPLACE)

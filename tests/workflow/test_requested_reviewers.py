@@ -82,6 +82,7 @@ def test_the_same_request_again_records_nothing(team):
     assert AuditEntry.objects.filter(action=AuditAction.REVIEWERS_CHANGED).count() == 1
 
 
+@pytest.mark.long
 def test_whoever_was_asked_and_approved_is_named_so_also_after_the_run(team, carol):
     plan = team.plan(config_map(a="1"))
     ask(plan, team, team.bob, carol)
@@ -92,6 +93,7 @@ def test_whoever_was_asked_and_approved_is_named_so_also_after_the_run(team, car
     assert stands(plan, team.alice) == [("bob", True, True), ("carol", False, True)]
 
 
+@pytest.mark.long
 def test_people_are_awaited_only_while_an_approval_is_missing(team, carol):
     ask(team.plan(config_map(a="1")), team, team.bob, carol)
     plan = planner.get_plan(1, review_number=1, for_user=team.alice)
@@ -117,6 +119,7 @@ def test_whoever_is_asked_is_notified_by_name_and_others_are_not_again(team, car
     assert told(team.alice) == []
 
 
+@pytest.mark.long
 def test_a_later_plan_notifies_those_who_were_asked_and_nobody_else(team, carol):
     plan = team.plan(config_map(a="1"))
     told(team.bob)
@@ -129,6 +132,7 @@ def test_a_later_plan_notifies_those_who_were_asked_and_nobody_else(team, carol)
     assert (told(team.bob), told(carol)) == ([ASKED], [])
 
 
+@pytest.mark.long
 def test_request_while_the_plan_is_created_notifies_once_it_is(team, carol):
     review = team.review({"0.yaml": config_map(a="1")})
     requested_reviewers.request_reviewers(review, by=team.alice, accounts=[team.bob.pk])
@@ -139,6 +143,7 @@ def test_request_while_the_plan_is_created_notifies_once_it_is(team, carol):
     assert (told(team.bob), told(carol)) == ([ASKED], [])
 
 
+@pytest.mark.long
 def test_everyone_eligible_is_notified_when_those_asked_are_too_few(team, carol):
     make_policy("two", approvals=2)
     review = team.review({"0.yaml": config_map(a="1")})
@@ -148,6 +153,7 @@ def test_everyone_eligible_is_notified_when_those_asked_are_too_few(team, carol)
     assert (told(team.bob), told(carol)) == ([ASKED], [WANTED])
 
 
+@pytest.mark.long
 def test_two_accounts_of_one_person_are_one_approval(team, carol):
     make_policy("two", approvals=2)
     dave = make_person("dave", Role.APPROVER)
@@ -159,6 +165,7 @@ def test_two_accounts_of_one_person_are_one_approval(team, carol):
     assert told(dave) == [WANTED]
 
 
+@pytest.mark.long
 def test_withdrawn_request_asks_everyone_who_was_not_notified(team, carol):
     plan = team.plan(config_map(a="1"))
     ask(plan, team, team.bob)
@@ -172,6 +179,7 @@ def test_withdrawn_request_asks_everyone_who_was_not_notified(team, carol):
     assert (told(team.bob), told(carol)) == ([ASKED], [WANTED])
 
 
+@pytest.mark.long
 def test_somebody_who_approved_already_is_not_asked_again(team, carol):
     plan = team.plan(config_map(a="1"))
     ask(plan, team, team.bob)
@@ -183,6 +191,7 @@ def test_somebody_who_approved_already_is_not_asked_again(team, carol):
     assert ASKED not in told(team.bob)
 
 
+@pytest.mark.long
 def test_webhooks_learn_who_was_asked_and_of_a_plan_once(team, carol):
     admin = make_person("root", Role.ADMINISTRATOR)
     Webhook.objects.create(
@@ -303,6 +312,7 @@ def test_deactivated_account_can_no_longer_approve(team, carol):
     assert stands(plan, team.alice) == [("carol", False, False)]
 
 
+@pytest.mark.long
 def test_editor_of_the_plan_can_no_longer_approve(team, carol):
     plan = team.plan(config_map(a="1"))
     ask(plan, team, carol)

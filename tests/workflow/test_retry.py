@@ -7,14 +7,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from applyviz.records.enums import AuditAction, NotificationKind, Outcome, ReviewState, Role, RunState
-from applyviz.records.models import (
-    ApplyRun,
-    AuditEntry,
-    JournalEntry,
-    NotificationEvent,
-    ObjectResult,
-    RunAttempt,
-)
+from applyviz.records.models import ApplyRun, AuditEntry, JournalEntry, NotificationEvent, ObjectResult, RunAttempt
 from applyviz.workflow import notifications, runs
 from applyviz.workflow.approvals import approving
 from applyviz.workflow.audit import chain
@@ -82,8 +75,7 @@ def retry(team, run, **values):
 
 
 def blockers(team, run, person=None):
-    person = person or team.bob
-    return sentences.join_clauses(runs.find_retry_blockers(read(run, person), for_user=person))
+    return sentences.join_clauses(runs.find_retry_blockers(read(run, person or team.bob), for_user=person or team.bob))
 
 
 def test_object_that_was_not_written_is_retried_in_the_same_run(team, failed):
@@ -153,6 +145,7 @@ def test_no_row_no_attempt(team, failed):
             ApplyRun.objects.filter(pk=failed.pk).update(**changed)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("state", ["stale", "canceled", "applied"])
 def test_row_alone_starts_no_other_finished_run(team, failed, state):
     ApplyRun.objects.filter(pk=failed.pk).update(state=state)
@@ -181,7 +174,7 @@ REFUSALS = {
 }
 
 
-@pytest.mark.core(3)
+@pytest.mark.core(2)
 @pytest.mark.parametrize("what", list(REFUSALS))
 def test_refused(team, failed, what):
     carol = make_person("carol", Role.OPERATOR)
@@ -194,7 +187,7 @@ def test_refused(team, failed, what):
     assert reason in blockers(team, failed, carol)
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("what", [key for key in REFUSALS if key not in ("newer plan", "review closed")])
 def test_worker_checks_again(team, failed, what):
     """Whatever is taken back after the click and before the worker: nothing is written, and it can be said why."""
@@ -211,6 +204,7 @@ def test_worker_checks_again(team, failed, what):
     assert run.results.get(outcome="failed").detail
 
 
+@pytest.mark.long
 def test_person_who_asked_must_still_have_the_right_when_a_worker_claims(team, failed):
     carol = make_person("carol", Role.OPERATOR)
     run = retry(team, failed, by=carol)
@@ -236,6 +230,7 @@ def test_approval_that_expired_carries_no_retry(team, move_clock):
     assert "the approval by bob expired" in begun.error
 
 
+@pytest.mark.long
 def test_window_must_be_open_for_the_retry_and_its_worker(team, move_clock):
     move_clock(datetime(2026, 11, 23, 23, 50, tzinfo=UTC))  # a Monday
     make_policy(windows=(MONDAYS,))
@@ -251,6 +246,7 @@ def test_window_must_be_open_for_the_retry_and_its_worker(team, move_clock):
     assert "change window is closed" in begun.error
 
 
+@pytest.mark.long
 def test_without_the_right_nobody_retries(team, failed):
     viewer = make_person("vic", Role.VIEWER)
     with pytest.raises(NotAllowedError):
@@ -286,12 +282,14 @@ def test_two_clicks_make_one_attempt(team, failed):
     assert RunAttempt.objects.count() == 1
 
 
+@pytest.mark.long
 def test_run_of_the_same_objects_comes_first(team, failed):
     other = team.start(team.plan(config_map("other", b="3")))
     with pytest.raises(NotPossibleError, match=f"run {other.number} changes the same objects"):
         retry(team, failed)
 
 
+@pytest.mark.long
 def test_what_was_written_is_no_candidate(team):
     """A lost answer whose outcome stays unknown, a stale object and one not attempted: a new plan for each."""
     run = team.start(team.plan(config_map(a="1"), config_map("other", b="2")))
@@ -313,6 +311,7 @@ def test_what_was_written_is_no_candidate(team):
         assert runs.list_retryable(read(run, team.bob)) == []
 
 
+@pytest.mark.long
 def test_rest_that_was_not_attempted_keeps_the_run_failed(team, failed):
     ObjectResult.objects.filter(run=failed, outcome=Outcome.VERIFIED).update(outcome=Outcome.SKIPPED, step=9)
 
@@ -322,6 +321,7 @@ def test_rest_that_was_not_attempted_keeps_the_run_failed(team, failed):
     assert run.error == "the retry succeeded; ConfigMap default/settings: not attempted: re-plan"
 
 
+@pytest.mark.long
 def test_attempt_that_fails_again_can_be_retried_again(team, failed):
     run = retry(team, failed)
     team.wire.fault = lambda request, number: "refuse connection"
@@ -334,6 +334,7 @@ def test_attempt_that_fails_again_can_be_retried_again(team, failed):
     assert (run.state, run.attempt, RunAttempt.objects.count()) == (RunState.APPLIED, 3, 2)
 
 
+@pytest.mark.long
 def test_emergency_apply_is_not_retried(team):
     make_policy(approvals=2)
     grant_role(team.bob, Role.BREAK_GLASS)
@@ -360,42 +361,37 @@ def test_secret_that_is_hidden_is_neither_offered_nor_named(team):
     assert AuditEntry.objects.get(action=AuditAction.RUN_RETRIED).detail["objects"] == []
 
 
-POINTS = ("run.claimed", "run.checked", "run.intended", "run.answered", "run.concluding", "run.ending", "run.ended")
-
-
-@pytest.mark.core(2)
-@pytest.mark.parametrize("point", POINTS)
-def test_worker_killed_in_an_attempt_loses_and_repeats_nothing(team, failed, point):
-    run = retry(team, failed)
-
+def kill_at(point, act):
     def die(where):
         if where == point:
             raise Killed
 
     failpoints.hooks.append(die)
     with pytest.raises(Killed):
-        team.work(run)
+        act()
     failpoints.hooks.clear()
+
+
+POINTS = ("run.claimed", "run.checked", "run.intended", "run.answered", "run.concluding", "run.ending", "run.ended")
+
+
+@pytest.mark.core(1)
+@pytest.mark.parametrize("point", POINTS)
+def test_worker_killed_in_an_attempt_loses_and_repeats_nothing(team, failed, point):
+    run = retry(team, failed)
+    kill_at(point, lambda: team.work(run))
     let_lease_run_out(run)
-    run.refresh_from_db()
     team.work(run)
 
     assert (run.state, run.attempt, team.outcomes(run)) == (RunState.APPLIED, 2, ["applied", "applied"])
     assert [is_about("other", request) for request in team.wire.effective[1:]] == [True]
-    told = AuditEntry.objects.filter(action=AuditAction.OBJECT_RESULT, name="other", run=run.number)
-    assert told.count() == 2, "once for each attempt"
+    assert AuditEntry.objects.filter(action=AuditAction.OBJECT_RESULT, name="other", run=run.number).count() == 2
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("point", ["retry.begun", "retry.made"])
 def test_web_process_killed_in_a_retry_begins_it_or_not(team, failed, point):
-    def die(where):
-        if where == point:
-            raise Killed
-
-    failpoints.hooks.append(die)
-    with pytest.raises(Killed):
-        retry(team, failed)
-    failpoints.hooks.clear()
+    kill_at(point, lambda: retry(team, failed))
     failed.refresh_from_db()
 
     is_begun = failed.state == RunState.QUEUED

@@ -50,6 +50,7 @@ def test_rollout_that_was_late_is_awaited_again_without_a_write(slow, memory, la
     assert list(run.results.filter(attempt=2).values_list("outcome", "rollout")) == [("applied", "ready")]
 
 
+@pytest.mark.long
 def test_applied_object_that_changed_since_is_not_awaited(slow, memory, late):
     run = retry(slow, late)
     path = "/apis/apps/v1/namespaces/default/deployments/web"
@@ -65,6 +66,7 @@ def test_applied_object_that_changed_since_is_not_awaited(slow, memory, late):
     assert runs.list_retryable(read(run, slow.bob)) == []
 
 
+@pytest.mark.long
 def test_worker_killed_while_it_awaits_again_leaves_the_deadline_of_the_retry(slow, memory, late):
     run = retry(slow, late)
 
@@ -82,6 +84,7 @@ def test_worker_killed_while_it_awaits_again_leaves_the_deadline_of_the_retry(sl
     assert (run.state, run.results.get(attempt=2).watched_from) == (RunState.APPLIED, watched)
 
 
+@pytest.mark.long
 def test_canceled_attempt_is_canceled(slow, memory, late):
     run = retry(slow, late)
     asked = []

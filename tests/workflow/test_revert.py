@@ -62,6 +62,7 @@ def test_created_object_is_deleted(team, mode):
     assert (done.state, team.outcomes(done), team.live()) == (RunState.APPLIED, ["deleted"] * 2, None)
 
 
+@pytest.mark.long
 def test_object_that_was_made_anew_is_left_alone(team):
     run = team.apply(config_map(a="1"), config_map("other", b="1"))
     team.send(Request("DELETE", SETTINGS))
@@ -75,6 +76,7 @@ def test_object_that_was_made_anew_is_left_alone(team):
     ]
 
 
+@pytest.mark.long
 def test_pruned_object_is_created_again(team):
     prune = Prune(PruneMode.ALLOWLIST, ("core/v1/ConfigMap",), is_all=True)
     team.apply(config_map("a", x="1"), config_map("z", x="1"), mode=ApplyMode.CLIENT)
@@ -86,6 +88,7 @@ def test_pruned_object_is_created_again(team):
     assert "created again with another uid" in Undo.objects.get().notes[0]
 
 
+@pytest.mark.long
 def test_value_taken_from_somebody_goes_back_to_theirs(team):
     team.apply_as("somebody", config_map(a="theirs"))
     run = team.apply(config_map(a="ours", b="new"), takes_over=True)
@@ -95,6 +98,7 @@ def test_value_taken_from_somebody_goes_back_to_theirs(team):
     assert team.live()["data"] == {"a": "theirs"}
 
 
+@pytest.mark.long
 def test_list_entries_go_back_by_their_names(team):
     def deployment(*env):
         container = {"name": "web", "image": "web:1", "env": [{"name": n, "value": v} for n, v in env]}
@@ -131,6 +135,7 @@ def test_values_of_secrets_go_back_and_are_shown_nowhere(team):
     assert [word for word in ("canary", "Y2FuYXJ5") if word in shown] == []
 
 
+@pytest.mark.long
 def test_what_moved_since_the_run_is_said(team):
     team.apply(config_map(a="1", b="1"))
     run = team.apply(config_map(a="2", b="2"))
@@ -162,6 +167,7 @@ def test_undo_is_for_authors_and_for_finished_runs_that_changed_something(team):
         revert.prepare_revert(run, by=team.bob)
 
 
+@pytest.mark.long
 def test_undo_of_an_undo_is_what_was_undone(team):
     team.apply(config_map(a="1", b="1"))
     run = team.apply(config_map(a="2", c="2"))

@@ -49,12 +49,14 @@ def test_next_step_waits_for_the_rollout_when_the_rules_say_so(slow, memory):
     assert states[1][0] == "applied"
 
 
+@pytest.mark.long
 def test_nobody_waits_when_the_rules_do_not_say_so(slow, memory):
     run = slow.work(start(slow, deployment(), scaler()))
 
     assert (run.state, list(run.results.values_list("rollout", flat=True))) == (RunState.APPLIED, ["", ""])
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize(
     ("status", "seconds", "state"), [(STUCK, 600, "failed"), (BEHIND, 0, "timed-out")], ids=["failed", "late"]
 )
@@ -68,6 +70,7 @@ def test_rollout_that_fails_or_takes_too_long_stops_the_run(slow, memory, status
     assert run.error.startswith("Deployment default/web: ")
 
 
+@pytest.mark.long
 def test_waiting_for_a_rollout_survives_a_lost_worker(slow, memory):
     run = start(slow, deployment(), scaler(), waits_for_rollout=True)
 
@@ -86,6 +89,7 @@ def test_waiting_for_a_rollout_survives_a_lost_worker(slow, memory):
     assert (run.state, memory.effective) == (RunState.APPLIED, ["web", "web"])
 
 
+@pytest.mark.long
 def test_canceling_ends_the_wait_for_a_rollout(slow, memory):
     run = start(slow, deployment(), scaler(), waits_for_rollout=True)
     asked = []
@@ -103,6 +107,7 @@ def test_canceling_ends_the_wait_for_a_rollout(slow, memory):
     )
 
 
+@pytest.mark.long
 def test_one_sample_is_stored_per_change_of_the_pods(slow, memory):
     run = start(slow, deployment(), waits_for_rollout=True)
     steps = iter([BEHIND, BEHIND, {**BEHIND, "readyReplicas": 1}, READY])
@@ -114,6 +119,7 @@ def test_one_sample_is_stored_per_change_of_the_pods(slow, memory):
     assert run.results.get().pods == {"new": 1, "ready": 1, "wanted": 1, "problems": [], "unread": {}}
 
 
+@pytest.mark.long
 def test_a_run_stores_so_many_samples_and_no_more(slow, memory, monkeypatch):
     monkeypatch.setattr(rollout, "MOST_SAMPLES", 1)
     run = start(slow, deployment(), waits_for_rollout=True)
@@ -155,6 +161,7 @@ def test_words_about_pods_are_withheld_where_they_may_repeat_a_secret(slow, memo
     assert [one["message"] for one in run.results.get().pods["problems"]] == [""]
 
 
+@pytest.mark.long
 def test_without_the_right_to_list_pods_the_report_says_so(slow, memory, monkeypatch):
     answer_lists(memory, monkeypatch, [], [], status=403)
     run = start(slow, deployment(), waits_for_rollout=True)
@@ -164,6 +171,7 @@ def test_without_the_right_to_list_pods_the_report_says_so(slow, memory, monkeyp
     assert (run.state, run.results.get().pods["unread"]) == (RunState.FAILED, {"pods": 403})
 
 
+@pytest.mark.long
 def test_pods_that_are_all_ready_are_asked_for_no_events(slow, memory, monkeypatch):
     ready = {"metadata": {"name": "web-1"}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
     asked = answer_lists(memory, monkeypatch, [ready], [])

@@ -85,6 +85,7 @@ def test_objects_pods_and_events_are_read_live(slow, memory, monkeypatch):
     assert (settings.state, settings.pods, settings.events) == (State.CURRENT, (), ())
 
 
+@pytest.mark.long
 def test_what_is_ready_later_is_ready_at_the_next_look(slow, memory, monkeypatch):
     run = slow.work(start(slow, deployment()))
     answer_lists(memory, monkeypatch, [], [])
@@ -123,6 +124,7 @@ def test_secrets_are_never_read(slow, memory, monkeypatch):
     assert [path for path in asked if "/secrets" in path] == []
 
 
+@pytest.mark.long
 def test_what_may_not_be_read_is_named(slow, memory, monkeypatch):
     run = slow.work(start(slow, deployment()))
     answer_lists(memory, monkeypatch, [], [], status=403)
@@ -132,6 +134,7 @@ def test_what_may_not_be_read_is_named(slow, memory, monkeypatch):
     assert (web.state, web.unread) == (State.IN_PROGRESS, {"pods": 403, "events": 403})
 
 
+@pytest.mark.long
 def test_a_deleted_object_is_unknown_and_a_hidden_one_is_unread(slow, memory, monkeypatch):
     run = slow.work(start(slow, config_map("a", x="1"), config_map("b", x="1")))
     plain = memory.send
@@ -148,6 +151,7 @@ def test_a_deleted_object_is_unknown_and_a_hidden_one_is_unread(slow, memory, mo
     assert (second.state, second.unread) == (State.UNKNOWN, {"object": 403})
 
 
+@pytest.mark.long
 def test_a_status_of_an_unexpected_form_makes_one_object_unknown(slow, memory, monkeypatch):
     run = slow.work(start(slow, config_map("a", x="1"), config_map("b", x="1")))
     plain = memory.send
@@ -162,6 +166,7 @@ def test_a_status_of_an_unexpected_form_makes_one_object_unknown(slow, memory, m
     assert [one.state for one in look(run, slow.bob).objects] == [State.UNKNOWN, State.CURRENT]
 
 
+@pytest.mark.long
 def test_no_more_objects_and_pods_are_read_than_allowed(slow, memory, monkeypatch):
     run = slow.work(start(slow, config_map("a", x="1"), config_map("b", x="1"), deployment()))
     monkeypatch.setattr(run_health, "MOST_OBJECTS", 2)
@@ -173,6 +178,7 @@ def test_no_more_objects_and_pods_are_read_than_allowed(slow, memory, monkeypatc
     assert (found.left, len(web.pods), web.not_ready) == (1, 20, 25)
 
 
+@pytest.mark.long
 def test_a_cluster_that_does_not_answer_or_is_another_one_is_a_problem(slow, memory, monkeypatch):
     run = slow.work(start(slow, config_map()))
     plain = memory.send

@@ -86,6 +86,7 @@ def test_object_that_is_gone_again_is_missing(team):
     assert found() == [("missing", "settings")]
 
 
+@pytest.mark.long
 def test_findings_end_with_the_run_that_ended_them_and_others_stay(team):
     for path in (SETTINGS, OTHER):
         team.edit(path, {"data": {"a": "by hand"}})
@@ -99,6 +100,7 @@ def test_findings_end_with_the_run_that_ended_them_and_others_stay(team):
     assert found(FindingSort.DRIFTED) == [("drifted", "other")]
 
 
+@pytest.mark.long
 def test_object_that_cannot_be_read_is_not_missing(team):
     team.apply(config_map(a="2"))
     team.wire.unreadable.add(SETTINGS)
@@ -108,6 +110,7 @@ def test_object_that_cannot_be_read_is_not_missing(team):
     assert (scan.unread, found()) == (["ConfigMap"], [])
 
 
+@pytest.mark.long
 def test_pages_show_the_scan_of_everything_and_no_run_that_was_looked_at(team):
     whole = scans.find_last(team.cluster, for_user=team.alice)
     run = team.apply(config_map(a="2"))
@@ -118,6 +121,7 @@ def test_pages_show_the_scan_of_everything_and_no_run_that_was_looked_at(team):
     assert scans.find_last(team.cluster, for_user=team.alice) == whole
 
 
+@pytest.mark.long
 def test_everything_is_looked_at_when_its_time_has_come_also_after_a_run(team):
     team.apply(config_map(a="2"))
     look_after_run(team)

@@ -138,6 +138,7 @@ def test_start_that_waited_too_long_is_canceled_and_people_are_notified(team, pl
     assert {n.person.get_username() for n in event.notifications.all()} == {"alice", "bob"}
 
 
+@pytest.mark.long
 def test_approval_that_expired_and_was_given_again_cancels_nothing(team, plan, move_clock):
     make_policy(approval_hours=1)
     plan = team.plan(config_map("other", a="1"))
@@ -150,6 +151,7 @@ def test_approval_that_expired_and_was_given_again_cancels_nothing(team, plan, m
     assert runs.start_due() == 1
 
 
+@pytest.mark.long
 def test_person_who_scheduled_it_is_notified_of_the_start(team, plan):
     approve(team, plan)
     schedule(team, plan)

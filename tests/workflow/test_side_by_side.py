@@ -59,6 +59,7 @@ def test_objects_of_a_step_are_written_at_once_and_never_more_than_allowed(team,
     assert (run.state, set(team.outcomes(run)), memory.most) == (RunState.APPLIED, {"applied"}, 4)
 
 
+@pytest.mark.long
 def test_first_writes_are_on_their_way_while_later_objects_are_prepared(team, memory, at_point):
     sent, seen = threading.Event(), []
     memory.before = lambda request: sent.set()
@@ -120,6 +121,7 @@ def test_nothing_is_started_after_the_first_failure(team, memory):
     assert "ConfigMap default/object-02" in run.error
 
 
+@pytest.mark.long
 def test_what_is_on_its_way_at_a_failure_is_finished_and_recorded(team, memory):
     gate = threading.Event()
 
@@ -186,6 +188,7 @@ def test_carrying_on_leaves_out_what_needs_the_failed_object(team, memory):
     )
 
 
+@pytest.mark.long
 def test_canceling_starts_nothing_more_and_finishes_what_is_on_its_way(team, memory, at_point):
     run = start(team, *many(12))
     at_point("run.concluded", lambda: runs.cancel_run(run, by=team.bob))
@@ -259,6 +262,7 @@ def test_server_that_failed_after_it_wrote_is_resolved_by_reading(team, memory, 
     assert JournalEntry.objects.get().note.endswith("live shows that it was carried out")
 
 
+@pytest.mark.long
 def test_outcome_is_unknown_when_nobody_can_read_what_became_of_a_write(team, memory, monkeypatch):
     def cut(request):
         send = memory.send
@@ -284,6 +288,7 @@ def test_connection_that_never_stood_is_tried_again_and_then_failed(team, memory
     assert (team.outcomes(run), len(memory.sent)) == (["failed"], 6)
 
 
+@pytest.mark.long
 def test_conflict_of_versions_is_tried_again_and_conflict_of_fields_is_not(team, memory):
     moved = Answer(409, {"kind": "Status", "reason": "Conflict", "message": "the object has been modified"})
     owned = Answer(

@@ -122,7 +122,7 @@ def test_next_worker_goes_on_from_every_point(team, at_point, point, manager, ti
     assert chain.verify_chain().is_intact
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize(
     ("manager", "time"), [(manager, time) for manager, n in WRITES.items() for time in range(1, 2 * n + 1)]
 )
@@ -222,6 +222,7 @@ WAYS_BACK = [
 ]
 
 
+@pytest.mark.long
 def test_first_write_back_without_an_answer_is_unknown_once_another_manager_wrote(server_side, at_point):
     team, run = server_side, server_side.start(server_side.plan(HANDED_BACK, **KUBECTL))
     at_point("run.intended", die, 1)
@@ -237,7 +238,7 @@ def test_first_write_back_without_an_answer_is_unknown_once_another_manager_wrot
     assert team.live()["data"] == {"a": "1", "old": "x", "kept": "k"}
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @pytest.mark.parametrize(("meets", "point", "time"), WAYS_BACK)
 def test_next_worker_goes_on_from_every_point_of_the_way_back(server_side, at_point, point, time, meets):
     team, run = server_side, server_side.start(server_side.plan(HANDED_BACK, **KUBECTL))
@@ -259,6 +260,7 @@ def test_next_worker_goes_on_from_every_point_of_the_way_back(server_side, at_po
     assert team.plan(HANDED_BACK, **KUBECTL).changes.get().operation == "unchanged"
 
 
+@pytest.mark.long
 def test_write_between_a_read_and_a_dry_run_of_the_way_back_is_no_move(server_side, monkeypatch):
     """A controller writes after the object was read and before a dry run answers, whose answer holds its write."""
     team, run = server_side, server_side.start(server_side.plan(HANDED_BACK, **KUBECTL))

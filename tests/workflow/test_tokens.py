@@ -135,6 +135,7 @@ def test_token_is_asked_a_bounded_number_of_times_a_minute(alice):
     assert tokens.find_caller(text, address=HERE).person == alice
 
 
+@pytest.mark.long
 def test_address_of_many_wrong_tokens_is_slowed_and_good_ones_go_on(alice):
     _, text = give(alice)
     answers = []

@@ -86,6 +86,7 @@ def test_run_waits_while_its_cluster_is_busy_and_is_woken(team):
     assert team.work(second).state == RunState.APPLIED
 
 
+@pytest.mark.long
 def test_run_that_was_canceled_waits_for_no_turn(team):
     first, second = (team.start(team.plan(config_map(name))) for name in ("one", "two"))
     hold(first)
@@ -94,6 +95,7 @@ def test_run_that_was_canceled_waits_for_no_turn(team):
     assert team.work(second).state == RunState.CANCELED
 
 
+@pytest.mark.long
 def test_page_of_a_run_says_what_it_waits_for(team, client):
     first, second = (team.start(team.plan(config_map(name))) for name in ("one", "two"))
     hold(first)

@@ -162,6 +162,7 @@ def test_edit_after_a_run_is_found_with_manager_and_field_and_is_drift(team):
     assert [one.fields for one in drifted] == [[{"path": ".data.a", "promised": "1", "live": "changed"}]]
 
 
+@pytest.mark.long
 def test_finding_is_kept_once_and_ends_when_it_is_put_right(team):
     team.apply(config_map(a="1"))
     team.edit(SETTINGS, {"data": {"a": "changed"}})
@@ -176,6 +177,7 @@ def test_finding_is_kept_once_and_ends_when_it_is_put_right(team):
     assert LiveFinding.objects.get(sort=FindingSort.DRIFTED).gone_at is not None
 
 
+@pytest.mark.long
 def test_deleted_object_is_missing(team):
     run = team.apply(config_map(a="1"))
     team.send(Request("DELETE", SETTINGS))
@@ -223,6 +225,7 @@ def test_changed_secret_is_drift_without_its_value(team):
     assert [text for text in ("canary", "Y2FuYXJ5") if text in str(one.fields)] == []
 
 
+@pytest.mark.long
 def test_cluster_that_does_not_answer_is_a_problem_and_no_finding(team, monkeypatch):
     team.apply(config_map(a="1"))
 
@@ -306,6 +309,7 @@ def test_lease_of_a_long_scan_is_renewed_by_its_own_worker_alone(team):
     assert (scans._keep(first), scans._keep(second)) == (False, True)
 
 
+@pytest.mark.long
 def test_inventory_goes_on_behind_the_first_page_and_stops_at_its_bound(team, monkeypatch):
     team.apply(*(config_map(f"part-{n}", a="1") for n in range(7)))
     monkeypatch.setattr(inventory, "_PAGE", 2)
@@ -332,6 +336,7 @@ def test_holdings_are_all_that_one_manager_owns(team):
     assert inventory.read_holdings(team.cluster, "nobody", for_user=team.alice).objects == ()
 
 
+@pytest.mark.long
 def test_adopted_object_changes_nothing_but_its_owner(team):
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "by-hand"}, "data": {"a": "1"}}
     path = "/api/v1/namespaces/default/configmaps"
