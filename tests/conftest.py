@@ -2,6 +2,7 @@
 
 import gc
 import os
+import ssl
 import sys
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -132,6 +133,14 @@ def _children_are_forked() -> Iterator[None]:
     yield
     child._start_child = _start_child
     servers.close()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _authorities_of_this_machine_are_not_read() -> Iterator[None]:
+    """Servers of tests have an authority of their own; reading those of the machine takes 40 ms per connection."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl.SSLContext, "load_default_certs", lambda *_: None)
+        yield
 
 
 @pytest.fixture

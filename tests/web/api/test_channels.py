@@ -24,6 +24,7 @@ def sent(files, **values):
     return {**body(**values), "files": [{"name": name, "content": text} for name, text in files.items()]}
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize(("given", "manager"), [({}, "kops"), ({"field_manager": "applyviz"}, "applyviz")])
 def test_plan_of_a_channel_lists_its_addons(program, given, manager):
     assert program.post("reviews/", sent(simple(), **given)).status_code == 201
@@ -92,6 +93,7 @@ def test_installed_addons_and_deletions_are_listed_with_their_records():
     ]
 
 
+@pytest.mark.long
 def test_program_has_skipped_addons_planned_and_takes_the_choice_back(program):
     files = simple(web={"kubernetesVersion": "<1.20.0"})
     assert program.post("reviews/", sent(files, addons_anyway=["web"])).status_code == 201

@@ -130,6 +130,7 @@ def test_choices_are_objects_and_lists(program):
     assert first["deletion_seconds"] == 90
 
 
+@pytest.mark.long
 def test_next_plan_is_made_without_named_objects(program):
     texts = config_map(a="1") + "---\n" + config_map("other", a="1")
     program.post("reviews/", body(texts))

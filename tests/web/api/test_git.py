@@ -101,6 +101,7 @@ def test_chart_of_the_repository_is_rendered(program, sent, repository, monkeypa
     assert (problem["field"], "leave path and kustomization empty" in problem["message"]) == ("chart", True)
 
 
+@pytest.mark.long
 def test_commits_since_the_last_run_are_listed(monkeypatch, sent, repository):
     team = Team().wire_up(monkeypatch)
     program = Program(team.alice)

@@ -96,6 +96,7 @@ def test_next_plan_has_exactly_the_moves_of_its_body(team, program):
     assert options().handovers == ()
 
 
+@pytest.mark.long
 def test_dropped_count_is_handed_over_by_the_first_plan(team, program):
     team.apply(WEB, mode=ApplyMode.CLIENT, field_manager="kubectl-client-side-apply")
     dropped = WEB.replace("  replicas: 3\n", "")
@@ -140,7 +141,7 @@ def test_fields_are_given_client_side_by_last_applied(team, program):
     assert team.live()["data"] == {"a": "1", "b": "2"}
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("is_next", [False, True])
 @pytest.mark.parametrize("managers", [[], ["kubectl-edit"]])
 def test_hand_edit_is_taken_by_the_first_plan_or_a_later_one(team, program, is_next, managers):
@@ -163,6 +164,7 @@ def test_hand_edit_is_taken_by_the_first_plan_or_a_later_one(team, program, is_n
     assert (live["data"]["a"], name_owners(live["metadata"]["managedFields"])) == ("2", left)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("is_next", [False, True])
 def test_field_that_another_manager_owns_with_the_same_value_is_taken_from_it(team, program, is_next):
     team.apply(config_map(a="1"))
@@ -178,6 +180,7 @@ def test_field_that_another_manager_owns_with_the_same_value_is_taken_from_it(te
     assert options().taken_fields == (TakenField(MAP, ("f:data", "f:a"), "second", is_live=True),)
 
 
+@pytest.mark.long
 def test_managers_give_up_their_fields_to_server_side_apply_and_back(team, program):
     team.apply(config_map(a="1"), mode=ApplyMode.CLIENT, field_manager="kubectl-client-side-apply")
     team.edit(SETTINGS, {"data": {"a": "2"}}, manager="helm")
@@ -243,6 +246,7 @@ def test_patches_are_planned_in_one_review(team, program):
     assert team.live(SETTINGS.replace("settings", "other"))["metadata"]["labels"] == {"tier": "front"}
 
 
+@pytest.mark.long
 def test_patches_come_beside_files_that_hold_patches(team, program):
     team.apply(WEB, config_map(a="1"))
     document = "kind: Patch\ntarget: {apiVersion: v1, kind: ConfigMap, name: settings}\npatch: {data: {b: '1'}}\n"
@@ -354,6 +358,7 @@ def test_problem_names_its_entry_and_nothing_is_opened(program, name):
     assert not Review.objects.exists()
 
 
+@pytest.mark.long
 def test_next_plan_neither_changes_sides_nor_writes_records(team, program):
     team.apply(WEB)
     post(program, body(WEB))

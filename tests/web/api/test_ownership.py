@@ -122,6 +122,7 @@ def test_odd_choices_are_problems_with_their_field(program, given, expected):
     assert [(field, expected[1] in text) for field, text in found] == [(expected[0], True)]
 
 
+@pytest.mark.long
 def test_field_that_nobody_else_set_is_not_taken(team, program):
     team.apply(config_map(a="1"))
     program.post("reviews/", body(config_map(a="1")))
@@ -139,6 +140,7 @@ def test_deletion_moves_no_ownership(program):
     assert {field for field, _ in found} == {"hand_over", "take_from"}
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("operation", ["set-last-applied", "clear-managed-fields"])
 def test_records_are_written_by_a_review_of_their_own(team, program, operation):
     team.apply(config_map(a="1"))

@@ -62,6 +62,7 @@ def test_patch_documents_in_files_are_planned(program):
     assert plan.changes.get().operation == "update"
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize(
     ("fields", "field"),
     [

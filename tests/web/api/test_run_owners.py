@@ -74,6 +74,7 @@ def test_objects_come_in_pages_and_without_a_count_they_are_short(team, program)
     assert program.get(f"runs/{number}/?count=501").status_code == 422
 
 
+@pytest.mark.long
 def test_deleted_unchanged_and_moved_back(team, program):
     team.apply(config_map("gone", a="1"), config_map(a="1"))
     same = work(team, program, body(config_map(a="1"), config_map("new", a="1")))
@@ -90,6 +91,7 @@ def test_deleted_unchanged_and_moved_back(team, program):
     assert moved["managed_fields"]["after"] == without_times(team.live())
 
 
+@pytest.mark.long
 def test_answer_of_a_subresource_says_nothing_about_owners(team, program):
     team.apply(WEB)
     patch = {

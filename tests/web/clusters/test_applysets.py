@@ -42,6 +42,7 @@ def test_members_are_listed_by_set_and_lead_to_their_pages(team):
     ] == []
 
 
+@pytest.mark.long
 def test_object_in_two_sets_names_the_run_that_took_it(team):
     run = team.apply(config_map("a", x="1"), config_map("b", x="1"), **by("one"))
     team.apply(config_map("b", x="1"), **by("two"))

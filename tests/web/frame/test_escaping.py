@@ -45,6 +45,7 @@ def build_hostile(payload: str):
     )
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_payload_is_text_in_every_view(as_viewer, alice, payload):
     plan = rows.make_plan(alice, [build_hostile(payload)], title=payload[:200])

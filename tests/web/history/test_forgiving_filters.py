@@ -210,6 +210,7 @@ def test_export_holds_the_changed_fields_and_still_verifies(as_auditor, written,
     assert verified.returncode == 0, verified.stdout + verified.stderr
 
 
+@pytest.mark.long
 def test_evidence_says_who_changed_what_from_what_to_what(as_auditor, run, bob):
     write(ref("Deployment", "checkout", "shop"), (".spec.replicas", "2", "3"), cluster="shop", run=run.number)
     today = timezone.localdate()

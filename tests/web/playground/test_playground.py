@@ -210,7 +210,7 @@ def test_every_problem_is_told_at_once(client, db):
     assert text.count('class="error"') == 3
 
 
-@pytest.mark.core(15)
+@pytest.mark.core(6)
 @pytest.mark.parametrize("name", library.list_examples())
 def test_example_opens_in_every_view(client, db, name):
     page = client.get(reverse("playground:show-answer", args=[name]))

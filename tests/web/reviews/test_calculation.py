@@ -85,6 +85,7 @@ def test_object_without_last_applied_says_that_nothing_is_deleted(team: Team) ->
     assert holds(text, "Nothing to delete.")
 
 
+@pytest.mark.long
 def test_unchanged_object_is_read_and_its_patch_is_empty(team: Team) -> None:
     team.apply(config_map(a="1"), **CLIENT)
 
@@ -108,6 +109,7 @@ def test_server_side_shows_owners_before_and_after_and_what_is_given_up(team: Te
     assert holds(text, "Field owners after As the server stores them. applyviz (Apply): 1 field")
 
 
+@pytest.mark.long
 def test_server_side_names_conflicts_and_fields_that_stay(team: Team) -> None:
     team.apply(config_map(a="1", b="1"), mode=ApplyMode.SERVER)
     team.apply_as("other", config_map(a="1"))
@@ -121,6 +123,7 @@ def test_server_side_names_conflicts_and_fields_that_stay(team: Team) -> None:
     assert holds(text, "Field owners after If every field in conflict keeps its live value.")
 
 
+@pytest.mark.long
 def test_patch_of_a_person_is_sent_as_written(team: Team) -> None:
     team.apply(config_map(a="1"), **CLIENT)
     target = {"apiVersion": "v1", "kind": "ConfigMap", "name": "settings"}
@@ -132,6 +135,7 @@ def test_patch_of_a_person_is_sent_as_written(team: Team) -> None:
     assert holds(text, "Each field replaces the one in live, lists entirely; null removes a field.")
 
 
+@pytest.mark.long
 def test_deletion_is_read_until_it_is_gone(team: Team) -> None:
     team.apply(config_map(a="1"), **CLIENT)
 

@@ -236,6 +236,7 @@ def test_who_saw_one_of_identical_changes_saw_them_all(as_bob, bob, alice):
     assert ViewedObject.objects.count() == 3
 
 
+@pytest.mark.long
 @pytest.mark.django_db
 def test_object_without_a_changed_value_is_viewed_in_the_scroll_too(monkeypatch):
     team = Team().wire_up(monkeypatch)

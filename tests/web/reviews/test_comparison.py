@@ -109,6 +109,7 @@ def test_every_option_that_differs_between_plans_is_named(team):
     }
 
 
+@pytest.mark.long
 def test_plan_that_does_the_same_says_so(team, bobs):
     first = team.plan(config_map(colour="blue"))
     second = replan(team, first)
@@ -123,6 +124,7 @@ def test_plan_that_does_the_same_says_so(team, bobs):
     assert "No differences" in read(show(bobs, first))
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("query", ["", "?from=1&to=9", "?from=9&to=1"])
 def test_plans_that_are_not_there_are_not_found(team, bobs, query):
     plan = team.plan(config_map(colour="blue"))
@@ -130,6 +132,7 @@ def test_plans_that_are_not_there_are_not_found(team, bobs, query):
     assert show(bobs, plan, query).status_code == 404
 
 
+@pytest.mark.long
 def test_namesakes_are_compared_in_their_order(team):
     once, twice = (team.plan(config_map(colour="blue")) for _ in range(2))
     triggers.lift("default")

@@ -77,6 +77,7 @@ def test_choices_of_an_apply_do_not_count(page):
     assert (options.prune.mode.value, options.replacement.kinds) == ("none", ())
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("tab", ["", "changes/", "graph/", "owners/", "requests/", "activity/"])
 def test_pages_speak_of_a_deletion(team, page, tab):
     team.apply(config_map(a="1"), secret(password="p"))
@@ -89,6 +90,7 @@ def test_pages_speak_of_a_deletion(team, page, tab):
         assert word not in text, word
 
 
+@pytest.mark.long
 def test_overview_states_what_goes_and_how(team, page):
     team.apply(config_map(a="1"))
     plan = team.plan(config_map(a="1"), config_map("nothing", a="1"), **DELETE)
@@ -178,6 +180,7 @@ def test_every_page_and_the_api_call_a_deleted_object_deleted(team, page):
     assert told["outcomes"] == {"deleted": 1}
 
 
+@pytest.mark.long
 def test_deletion_alone_has_a_before_and_nothing_after(team, page):
     team.apply(config_map(a="1"))
     plan = team.plan(config_map(a="1"), **DELETE)

@@ -110,6 +110,7 @@ def test_page_tells_failures_and_a_missing_webhook(stage, alice):
     assert "Add a push webhook" in read(open_as(stage.admin), "reviews:follow-branch", 1)
 
 
+@pytest.mark.long
 def test_same_bytes_are_told_with_their_commit(stage, alice):
     first = stage.commit("alice", a="1")
     stage.open()
@@ -203,6 +204,7 @@ def test_api_follows_reads_and_stops(stage):
     assert post("api:add-review", {**alone, "follow": "true"}).status_code == 422
 
 
+@pytest.mark.long
 def test_finished_review_links_to_the_next_one(stage, alice):
     stage.commit("alice", a="1")
     review = stage.open()

@@ -158,6 +158,7 @@ def test_uploaded_values_file_is_taken_before_that_of_the_repository(stage, alic
     assert git_sources.find_again(revision) is None  # a newer commit would be rendered without that file
 
 
+@pytest.mark.long
 def test_newer_commit_is_rendered_as_the_first_one(stage, alice, jobs):
     bring(stage, alice, chart_release="web", chart_hooks="on")
     Plan.objects.update(state="failed")
@@ -177,6 +178,7 @@ def test_newer_commit_is_rendered_as_the_first_one(stage, alice, jobs):
     assert options_from_json(plan.options).left_out == ()  # hooks are applied, as before
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("hooks", [False, True])
 def test_push_renders_the_chart_again_and_keeps_the_choice_of_hooks(stage, alice, hooks):
     bring(stage, alice, follow="on", **({"chart_hooks": "on"} if hooks else {}))
@@ -195,6 +197,7 @@ def test_push_renders_the_chart_again_and_keeps_the_choice_of_hooks(stage, alice
     assert bool(options_from_json(plan.options).left_out) is not hooks
 
 
+@pytest.mark.long
 def test_entered_values_are_not_kept_so_that_the_branch_cannot_be_followed(stage, alice):
     answer = bring(stage, alice, chart_values="color: pink", follow="on")
 

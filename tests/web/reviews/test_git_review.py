@@ -224,6 +224,7 @@ def test_overview_lists_the_commits_since_the_last_run(as_alice, bob, fill, repo
     assert "bob@b.example" not in page
 
 
+@pytest.mark.long
 def test_overview_says_when_nothing_changed_or_the_branch_was_rewritten(as_alice, bob, fill):
     form = fill()
     as_alice.post(URL, form)

@@ -169,6 +169,7 @@ def test_export_is_a_picture_without_links(as_alice, shop):
     assert ".svg" in answer["Content-Disposition"]
 
 
+@pytest.mark.long
 def test_large_plan_shows_groups_and_opens_one(as_alice, alice):
     many = [change(deployment(f"web-{n}", "1"), Operation.CREATE) for n in range(160)]
     plan = make_plan(alice, [change(config("2"), Operation.CREATE), *many])

@@ -113,7 +113,7 @@ WAYS = {
 }
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("way", WAYS)
 def test_dropped_count_of_a_sole_owner_is_offered_and_kept(team, way):
     before, then = WAYS[way]
@@ -161,6 +161,7 @@ def test_only_an_author_of_the_latest_plan_may(team):
     assert "hand-over" not in read_object(approvers, plan)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize(
     ("given", "status"),
     [({"fields_given": ["99"], "manager": "x"}, 422), ({"fields_given": ["0"], "manager": "a b"}, 422)],

@@ -59,7 +59,7 @@ def test_annotation_is_shown_and_an_edit_opens_a_review_that_sets_it(team):
     assert (run.state, '"b"' in team.live()["metadata"]["annotations"][ANNOTATION]) == ("applied", False)
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -79,6 +79,7 @@ def test_text_that_is_not_the_object_is_refused(team, text, expected):
     assert Review.objects.count() == 2
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("annotation", [None, "{broken"])
 def test_manifest_is_proposed_where_there_is_no_annotation(team, annotation):
     team.apply(config_map(a="1"))
@@ -108,6 +109,7 @@ def test_nothing_is_shown_of_a_secret_or_of_an_object_that_is_not_there(team):
     assert open_browser(team.bob).get(address(plan)).status_code == 403
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("operation", ["set-last-applied", "clear-managed-fields"])
 def test_operation_is_chosen_in_the_form_of_a_new_review(team, operation):
     team.apply(config_map(a="1"))

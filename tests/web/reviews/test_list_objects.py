@@ -194,6 +194,7 @@ def test_list_asks_the_database_a_fixed_number_of_times(as_bob, alice, objects, 
         as_bob.get(url(plan), headers=HTMX)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("objects", [3, 300])
 def test_switching_asks_the_database_a_fixed_number_of_times(as_bob, alice, objects, django_assert_num_queries):
     plan = rows.make_plan(alice, [_change(f"o{n}") for n in range(objects)])

@@ -135,6 +135,7 @@ def test_overview_replaces_all_objects_that_a_replacement_helps_in_one_plan(auth
     assert options.propagation is Propagation.ORPHAN
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("chosen", [[], ["web"]], ids=["none", "one that is broken"])
 def test_objects_that_a_replacement_does_not_help_cannot_be_replaced_together(author, many, chosen):
     data = {"objects": [position(many, name) for name in chosen]}
@@ -142,6 +143,7 @@ def test_objects_that_a_replacement_does_not_help_cannot_be_replaced_together(au
     assert many.review.plans.count() == 1
 
 
+@pytest.mark.long
 def test_only_authors_of_the_latest_plan_replace_several_objects(client, author, team, many):
     data = {"objects": [position(many, "sealed")]}
     client.force_login(team.bob)

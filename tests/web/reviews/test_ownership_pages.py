@@ -107,6 +107,7 @@ def test_managers_that_are_not_offered_are_refused(team):
     assert Plan.objects.filter(review=plan.review).count() == 1
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("url_of", [move_url, take_url])
 def test_only_an_author_may_and_only_for_the_latest_plan(team, url_of):
     team.apply(config_map(a="1"))
@@ -124,6 +125,7 @@ def test_only_an_author_may_and_only_for_the_latest_plan(team, url_of):
     assert author.post(url_of(plan), {"fields_given": ["0"]}).status_code == 409
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", ApplyMode)
 def test_hand_edits_are_taken_into_the_manifest_with_the_edit_of_the_file(team, mode):
     how = CLIENT if mode is ApplyMode.CLIENT else {}
@@ -181,6 +183,7 @@ def test_nothing_is_taken_from_a_live_secret_or_where_there_is_nothing(team):
     assert browser.post(take_url(plan, positions["Secret"]), {"fields_given": ["0"]}).status_code == 422
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", ApplyMode)
 def test_replicas_that_the_manifest_dropped_can_still_be_handed_over(team, mode):
     how = CLIENT if mode is ApplyMode.CLIENT else {}

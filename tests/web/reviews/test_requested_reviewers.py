@@ -137,6 +137,7 @@ def test_page_of_a_closed_review_asks_nobody(team, plan):
     assert ADDRESS not in open_as(team.alice).get(OVERVIEW).content.decode()
 
 
+@pytest.mark.long
 def test_a_long_list_is_searched_and_keeps_what_is_checked(team, plan):
     people = [make_person(f"person-{n:02}", Role.APPROVER) for n in range(SHOWN + 4)]
     alice = open_as(team.alice)

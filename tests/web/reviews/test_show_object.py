@@ -196,6 +196,7 @@ def test_object_alone_stays_as_it_is_while_others_are_planned(as_viewer, alice):
     assert ["data-stream" in alone, "data-stream" in scroll] == [False, True]
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize(("start", "first", "others"), [(1, 0, {"251"}), (251, 250, {"501"}), (501, 500, set())])
 def test_fields_come_in_pages_that_keep_the_filter(as_viewer, alice, start, first, others):
     plan = rows.make_plan(alice, [build_wide(501)])

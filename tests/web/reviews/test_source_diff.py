@@ -85,6 +85,7 @@ def test_plan_without_an_earlier_run_has_no_such_page(client: Client, plans: tup
     assert client.get(reverse("reviews:show-source-changes", args=[first.review.number, 1])).status_code == 404
 
 
+@pytest.mark.long
 def test_same_manifests_are_said_to_be_the_same(client: Client, stage: Stage, plans: tuple[Plan, Plan]) -> None:
     stage.team.work(stage.team.start(plans[1]))
     again = stage.open(title="Again").plans.get()
@@ -161,6 +162,7 @@ def test_links_are_compared_whatever_version_they_name(client: Client, stage: St
     assert "Changed in the source" not in overview(client, elsewhere)
 
 
+@pytest.mark.long
 def test_each_source_of_a_mix_has_its_own_changes(client: Client, stage: Stage) -> None:
     def mix(color: str, value: str) -> SourceBundle:
         return rendered(color, "1.2.3", *linked(value, "https://h.example/a.yaml").files)

@@ -143,6 +143,7 @@ def test_a_hidden_cluster_is_no_other_than_one_that_does_not_exist(alice, bob):
     assert "Shop" not in hidden
 
 
+@pytest.mark.long
 def test_pages_keep_the_filters(as_viewer, alice, bob):
     for _n in range(PER_PAGE + 1):
         make_run(alice, bob)

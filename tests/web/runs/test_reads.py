@@ -104,6 +104,7 @@ def test_retry_after_a_conflict_reads_again_and_says_so(team: Team) -> None:
         assert squeeze("200 again, because the server answered 409: another client wrote the object") in page
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize(("times", "outcome"), [(5, "applied"), (6, "failed")])
 def test_conflicting_write_is_retried_five_times_as_kubectl_does(team: Team, times: int, outcome: str) -> None:
     team.apply(config_map(a="1"), **CLIENT)
@@ -130,6 +131,7 @@ def test_lost_answer_is_resolved_by_a_read(team: Team) -> None:
     assert squeeze("200 to see whether the request was carried out") in show(team, "runs:show-result", run, 0)
 
 
+@pytest.mark.long
 def test_deleted_object_is_read_until_it_is_gone(team: Team) -> None:
     team.apply(config_map(a="1"), **CLIENT)
     run = team.apply(config_map(a="1"), action=SetAction.DELETE)

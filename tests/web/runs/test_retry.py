@@ -125,12 +125,14 @@ def test_program_retries_what_can_be(team, failed):
     assert program.post(path, {"attempt": 1}).status_code == 409
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("scope", ["read", "plan"])
 def test_token_of_a_smaller_scope_retries_nothing(team, failed, scope):
     grant_role(team.alice, Role.OPERATOR)
     assert Program(team.alice, scope).post(f"runs/{failed.number}/retry/", {"attempt": 1}).status_code == 403
 
 
+@pytest.mark.long
 def test_run_whose_retry_left_objects_says_so(team, failed):
     ObjectResult.objects.filter(run=failed, outcome=Outcome.VERIFIED).update(outcome=Outcome.SKIPPED, step=9)
     bob = browser(team.bob)
