@@ -12,16 +12,25 @@ from applyviz.records import triggers
 from applyviz.web.reviews.pages import comparison
 from applyviz.workflow.approvals import approving
 from applyviz.workflow.plans import comparisons, planner, reviews
-from tests.stories import SETTINGS, Team, config_map, secret
+from tests.shared_stories import share_story
+from tests.stories import SETTINGS, config_map, secret
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def team(monkeypatch):
-    team = Team().wire_up(monkeypatch)
+def begin(team):
+    """A run has applied a ConfigMap and a Secret."""
     team.apply(config_map(colour="red"), secret(password="canary-1"))
-    return team
+
+
+@pytest.fixture(scope="module")
+def played(django_db_setup, django_db_blocker):
+    yield from share_story(django_db_blocker, begin)
+
+
+@pytest.fixture
+def team(played, db, monkeypatch):
+    return played.go_on(monkeypatch)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from applyviz.records.enums import Role, TokenScope
-from applyviz.records.models import AuditEntry, Review
+from applyviz.records.models import AuditEntry, Plan, Review
 from applyviz.web.home.pages import present_home
 from applyviz.web.reviews.pages.approvals.reviewers import SEARCHED, SHOWN
 from applyviz.workflow import notifications
@@ -17,21 +17,32 @@ from applyviz.workflow.approvals import approving, requested_reviewers
 from applyviz.workflow.people import tokens
 from applyviz.workflow.plans import reviews
 from tests.builders import grant_role, make_person, make_policy, take_roles
-from tests.stories import Team, config_map
+from tests.shared_stories import share_story
+from tests.stories import config_map
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/reviews/1/reviewers/"
 OVERVIEW = "/reviews/1/plans/1/overview/"
 
 
+def begin(team):
+    """A plan is ready for its reviewers."""
+    team.plan(config_map(a="1"))
+
+
+@pytest.fixture(scope="module")
+def played(django_db_setup, django_db_blocker):
+    yield from share_story(django_db_blocker, begin)
+
+
 @pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
+def team(played, db, monkeypatch):
+    return played.go_on(monkeypatch)
 
 
 @pytest.fixture
 def plan(team):
-    return team.plan(config_map(a="1"))
+    return Plan.objects.get()
 
 
 @pytest.fixture

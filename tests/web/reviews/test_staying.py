@@ -5,9 +5,11 @@ from django.test import Client
 
 from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, ApplyMode, Prune, PruneMode
 from applyviz.records.enums import Role
+from applyviz.records.models import Plan
 from applyviz.workflow.plans.left_behind import list_staying
 from tests.builders import grant_role, make_person
-from tests.stories import Team, config_map
+from tests.shared_stories import share_story
+from tests.stories import config_map
 from tests.web.api.test_api import Program
 
 pytestmark = pytest.mark.django_db
@@ -16,19 +18,28 @@ PRUNE = {**CLIENT, "prune": Prune(PruneMode.ALLOWLIST, ("core/v1/ConfigMap",), i
 NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: other}\n"
 
 
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
-
-
-@pytest.fixture
-def plan(team):
+def leave_behind(team):
     """Create a set whose second object left with its namespace, beside an object made by hand."""
     team.apply(NAMESPACE)
     moved = config_map("moved", a="1").replace("name: moved", "name: moved\n  namespace: other")
     team.apply(config_map(a="1"), moved, **PRUNE)
     team.apply_as("kubectl-create", config_map("by-hand", a="1"))
-    return team.plan(config_map(a="1"), **PRUNE)
+    team.plan(config_map(a="1"), **PRUNE)
+
+
+@pytest.fixture(scope="module")
+def played(django_db_setup, django_db_blocker):
+    yield from share_story(django_db_blocker, leave_behind)
+
+
+@pytest.fixture
+def team(played, db, monkeypatch):
+    return played.go_on(monkeypatch)
+
+
+@pytest.fixture
+def plan(team):
+    return Plan.objects.latest("pk")
 
 
 def read_overview(person, plan) -> str:

@@ -5,20 +5,16 @@ from django.test import Client
 from django.urls import reverse
 
 from applyviz.records.enums import Outcome, Role, RunState
-from applyviz.records.models import ObjectResult
+from applyviz.records.models import ApplyRun, ObjectResult
 from applyviz.workflow.approvals import approving
 from applyviz.workflow.policies import OnFailure
 from tests.builders import grant_role, make_person, make_policy
-from tests.stories import Team, config_map
+from tests.shared_stories import share_story
+from tests.stories import config_map
 from tests.web import reading
 from tests.web.api.test_api import Program
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 def is_other(request) -> bool:
@@ -33,14 +29,28 @@ def mend_network(team) -> None:
     team.wire.fault = lambda request, number: ""
 
 
-@pytest.fixture
-def failed(team):
+def fail(team) -> None:
+    """Two objects of a run meet a network that is broken."""
     make_policy(on_failure=OnFailure.CONTINUE)
     break_network(team)
     run = team.work(team.start(team.plan(config_map(a="1"), config_map("other", b="1"), config_map("other-2", b="1"))))
     mend_network(team)
     assert (run.state, sorted(team.outcomes(run))) == (RunState.FAILED, ["applied", "failed", "failed"])
-    return run
+
+
+@pytest.fixture(scope="module")
+def played(django_db_setup, django_db_blocker):
+    yield from share_story(django_db_blocker, fail)
+
+
+@pytest.fixture
+def team(played, db, monkeypatch):
+    return played.go_on(monkeypatch)
+
+
+@pytest.fixture
+def failed(team):
+    return ApplyRun.objects.get()
 
 
 def browser(person) -> Client:
