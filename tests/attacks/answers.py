@@ -8,8 +8,9 @@ import re
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
-from typing import Any
+from typing import Any, TypeVar
 
+import pytest
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
@@ -20,6 +21,9 @@ from applyviz.workflow.notifications import deliveries, mail
 from tests.stories import config_map
 
 Answers = dict[tuple[str, str], list[str]]
+T = TypeVar("T")
+# One crawl reads one address of five in every run, and each one in the breadth.
+STEPS = (5, pytest.param(1, marks=pytest.mark.long))
 
 
 def unpack(body: bytes) -> str:
@@ -47,6 +51,11 @@ def choose(addresses: Iterable[str], number: int, step: int) -> list[str]:
     """Return one address of `step`, each once; which one comes first changes with the number."""
     found = list(dict.fromkeys(addresses))
     return found[number % max(1, min(step, len(found))) :: step]
+
+
+def share(addresses: Iterable[T], part: int, step: int) -> list[T]:
+    """Return every address whose number is a part of `step`: crawls with other parts read other addresses."""
+    return list(dict.fromkeys(addresses))[part % step :: step]
 
 
 def list_told() -> list[str]:
@@ -82,21 +91,24 @@ POSTED: dict[str, dict[str, str]] = {
 POSTERS = ("viewer", "mapped-author", "mapped-approver")
 
 
-def post_all(plans: Sequence[Plan], readers: Mapping[str, User]) -> Answers:
-    """Return the answers to what people who may not read the Secret post, and what the plans show then."""
+def post_all(plans: Sequence[Plan], readers: Mapping[str, User], step: int) -> Answers:
+    """Return the answers to what people who may not read the Secret post, and what the plans show then.
+
+    - Each of them posts each form, to every plan or to one of `step`, another per form.
+    """
     found = {}
-    for reader in POSTERS:
+    for part, reader in enumerate(POSTERS):
         client = Client()
         client.force_login(readers[reader])
-        for name, form in POSTED.items():
-            for plan in plans:
+        for number, (name, form) in enumerate(POSTED.items(), part):
+            for plan in plans[number % min(step, len(plans)) :: step]:
                 address = reverse(name, args=[plan.review.number, plan.number])
                 given: dict[str, Any] = {**form, **({"digest": plan.digest} if "digest" in form else {})}
                 if name == "reviews:compare-file":
                     given["file"] = SimpleUploadedFile("settings.yaml", FILE)
                 answer = client.post(address, given)
                 found[reader, f"POST {address}"] = [answer.headers.get("Location", ""), *read_words(answer)]
-        for name, plan in product(("reviews:show-plan", "reviews:show-activity"), plans):
+        for name, plan in product(("reviews:show-plan", "reviews:show-activity"), plans[part % step :: step]):
             address = reverse(name, args=[plan.review.number, plan.number])
             found[reader, f"then {address}"] = read_words(client.get(address))
     return found

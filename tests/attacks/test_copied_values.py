@@ -20,6 +20,7 @@ from applyviz.engine.requests.options import SetAction
 from applyviz.records.enums import PlanState
 from applyviz.records.models import Plan
 from applyviz.workflow.plans import guess_limit
+from tests.attacks.answers import STEPS
 from tests.attacks.conftest import find_leaks
 from tests.attacks.test_identical_pages import World
 from tests.attacks.test_password_fields import find_shown
@@ -90,17 +91,18 @@ def test_no_page_shows_what_a_patch_makes_of_it(team: Team, name: str, step: int
 
     assert plan.state == PlanState.COMPLETE, plan.error
     assert [row.error for row in plan.changes.all()] == [""]
-    assert find_shown(World(team, [plan, plan, plan]), step) == []
+    assert find_shown(World(team, [plan, plan, plan]), 3, step) == []
     assert find_leaks(CANARY) == []
 
 
-def test_the_answer_to_such_a_request_is_masked_too(team: Team) -> None:
+@pytest.mark.parametrize("step", STEPS)
+def test_the_answer_to_such_a_request_is_masked_too(team: Team, step: int) -> None:
     assert team.apply(yaml.safe_dump(write())).state == "applied"
 
     run = team.work(team.start(plan_patch(team, PATCHES["copied into an annotation"])))
 
     assert run.state == "applied", run.error
-    assert find_shown(World(team, [run.plan], [run])) == []
+    assert find_shown(World(team, [run.plan] * 3, [run]), 4, step) == []
     assert find_leaks(CANARY) == []
 
 

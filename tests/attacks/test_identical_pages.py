@@ -338,7 +338,7 @@ def tell(
             for name in names:
                 found |= read_all(world, name, readers[name], token, step)
             found["everybody", "told"] = list_told()
-            found |= post_all(world.plans, readers)
+            found |= post_all(world.plans, readers, step)
             raise _OverError
     except _OverError:
         team.wire.denied = set()

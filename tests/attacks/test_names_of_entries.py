@@ -56,7 +56,7 @@ def test_nothing_shows_the_name_of_a_masked_entry(team: Team, entries: str, mode
     second = team.plan(yaml.safe_dump(write(other)), mode=mode)
     third = team.plan(yaml.safe_dump(write({"plain": "third"})), mode=mode)
 
-    assert find_shown(World(team, [run.plan, second, third], [run]), step) == []
+    assert find_shown(World(team, [run.plan, second, third], [run]), 2, step) == []
     assert find_leaks(CANARY) == []
 
 

@@ -23,7 +23,7 @@ from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.password_fields import list_passwords
 from applyviz.records.enums import PlanState
 from applyviz.workflow.plans import comparisons, guess_limit
-from tests.attacks.answers import choose, read_words
+from tests.attacks.answers import read_words, share
 from tests.attacks.conftest import find_leaks
 from tests.attacks.test_identical_pages import READ, World, make_token
 from tests.builders import make_person
@@ -97,15 +97,15 @@ def write(spec: dict[str, Any], **metadata: Any) -> dict[str, Any]:
     }
 
 
-def find_shown(world: World, step: int = 1) -> list[str]:
-    """The addresses whose answers hold the value, for people and for programs; one of `step` is read."""
+def find_shown(world: World, part: int = 0, step: int = 1) -> list[str]:
+    """The addresses whose answers hold the value, for people and for programs; one of `step` is read, by the part."""
     client, token = Client(), make_token(make_person("reader", "viewer"))
     client.force_login(world.team.alice)
     found = []
-    for number, (name, list_addresses) in enumerate(READ.items()):
+    every = ((name, address) for name, list_addresses in READ.items() for address in list_addresses(world))
+    for name, address in share(every, part, step):
         given = {"HTTP_AUTHORIZATION": f"Bearer {token}"} if name.startswith("api:") else {}
-        for address in choose(list_addresses(world), number, step):
-            found += [address] if CANARY[:8] in "\n".join(read_words(client.get(address, **given))) else []
+        found += [address] if CANARY[:8] in "\n".join(read_words(client.get(address, **given))) else []
     return found
 
 
@@ -121,7 +121,7 @@ def test_no_page_shows_it_beside_its_definition(team: Team, place: str, mode: Ap
     plan = team.plan(yaml.safe_dump_all([define(), write(PLACES[place])]), mode=mode)
     assert plan.state == PlanState.COMPLETE, plan.error
 
-    assert find_shown(World(team, [plan, plan, plan]), step) == []
+    assert find_shown(World(team, [plan, plan, plan]), 0, step) == []
     assert find_leaks(CANARY) == []
 
 
@@ -139,7 +139,7 @@ def test_nothing_shows_it_once_it_is_applied(team: Team, place: str, mode: Apply
     third = team.plan(yaml.safe_dump(write({"plain": "third"})), action=SetAction.DELETE)
     assert {second.state, third.state} == {PlanState.COMPLETE}
 
-    assert find_shown(World(team, [run.plan, second, third], [run]), step) == []
+    assert find_shown(World(team, [run.plan, second, third], [run]), 1, step) == []
     assert find_leaks(CANARY) == []
 
 
