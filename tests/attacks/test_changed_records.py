@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from copy import deepcopy
 
 import pytest
 from django.db.models import JSONField, Value
+from pytest_django import DjangoDbBlocker
 
 from applyviz.records import triggers
 from applyviz.records.enums import Role
@@ -17,21 +19,45 @@ from applyviz.workflow.people.teams import Scope
 from applyviz.workflow.policies import Rules, editing
 from tests.attacks.test_forged_rights import verify
 from tests.builders import make_person
+from tests.shared_rows import share_rows
 from tests.stories import Team, config_map, secret
 
 pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
 
 
-@pytest.fixture
-def run(team: Team) -> ApplyRun:
-    """A run with a comment; the attacker holds the database, without any key."""
+def play() -> tuple[Team, ApplyRun]:
+    """A run with a comment; another one follows it."""
+    team = Team()
     run = team.apply(config_map(a="1"), secret(password="one"))
     comment = comments.add_comment(run.plan, by=team.bob, content=comments.check_content("looks good"))
     comments.edit_comment(comment, by=team.bob, text="looks very good")
     team.apply(config_map(a="2"), secret(password="two"))
     assert "refused" not in verify()
+    return team, run
+
+
+@pytest.fixture(scope="module")
+def played(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[tuple[Team, ApplyRun]]:
+    """The team and its runs, made once."""
+    yield from share_rows(django_db_blocker, play)
+
+
+@pytest.fixture
+def story(played: tuple[Team, ApplyRun], db: None) -> tuple[Team, ApplyRun]:
+    """The same for one test."""
+    return deepcopy(played)
+
+
+@pytest.fixture
+def team(story: tuple[Team, ApplyRun]) -> Team:
+    return story[0]
+
+
+@pytest.fixture
+def run(story: tuple[Team, ApplyRun]) -> ApplyRun:
+    """The first run; the attacker holds the database, without any key."""
     triggers.lift("default")
-    return run
+    return story[1]
 
 
 def change_answer(run: ApplyRun) -> None:
@@ -112,7 +138,7 @@ def nest(entry: AuditEntry) -> object:
     return {name: [{"of": "another type"}] for name in entry.detail}
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("change", [empty, take_for_a_list, take_for_nothing, nest])
 def test_details_of_other_entries_end_in_findings_never_in_an_error(
     run: ApplyRun, change: Callable[[AuditEntry], object]
@@ -129,6 +155,7 @@ def test_details_of_other_entries_end_in_findings_never_in_an_error(
     assert "its body is not what was written" in said
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("forged", ["text", "by"])
 def test_edit_confirms_no_comment_that_was_changed(run: ApplyRun, forged: str) -> None:
     """Else a person who changed it in the database would have its author, or themselves, confirm it."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 import yaml
+from pytest_django import DjangoDbBlocker
 
 from applyviz.engine.manifests.documents import PatchType
 from applyviz.engine.manifests.patch_documents import write_patch
@@ -18,6 +21,7 @@ from applyviz.workflow.people import teams
 from applyviz.workflow.policies.owners import OwnerOf, OwnerRule
 from tests.blockers import name_blockers
 from tests.builders import grant_role, make_person, make_policy, take_roles
+from tests.shared_stories import SharedStory, share_story
 from tests.stories import Team, config_map
 
 pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
@@ -63,6 +67,30 @@ def own(pattern: str, **scope: object) -> None:
     make_policy("owned", owners=(OwnerRule(OwnerOf.KIND, pattern, "owners"),), **scope)
 
 
+@pytest.fixture(scope="module")
+def played(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[SharedStory]:
+    """A namespace and a definition exist."""
+
+    def play(team: Team) -> None:
+        team.apply(NAMESPACE)
+        team.apply(SETTINGS, DEFINITION)
+
+    yield from share_story(django_db_blocker, play)
+
+
+@pytest.fixture
+def shop(played: SharedStory, db: None, monkeypatch: pytest.MonkeyPatch) -> Team:
+    """The same for one test."""
+    return played.go_on(monkeypatch)
+
+
+@pytest.fixture
+def team(shop: Team) -> Team:
+    """Tests that need neither share its people and its cluster."""
+    return shop
+
+
+@pytest.mark.core(1)
 @pytest.mark.parametrize(("version", "about", "other"), EVENTS)
 def test_another_group_of_the_same_objects_evades_no_rule(team: Team, version: str, about: str, other: str):
     event = write_event(version, about)
@@ -78,6 +106,7 @@ def test_another_group_of_the_same_objects_evades_no_rule(team: Team, version: s
     assert ["critical-kind", "high"] in deleted.changes.get().risk_levels
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize(
     ("excepted", "found"), [("events.k8s.io/Event", {"create"}), ("apps/Event", {"create", "prune"})]
 )
@@ -98,14 +127,6 @@ def test_groups_of_the_same_objects():
         "rbac.authorization.k8s.io/Role",
     }
     assert list_kind_names("extensions", "Scale") == {"extensions/Scale"}
-
-
-@pytest.fixture
-def shop(team: Team) -> Team:
-    """A namespace and a definition exist."""
-    team.apply(NAMESPACE)
-    team.apply(SETTINGS, DEFINITION)
-    return team
 
 
 @pytest.mark.parametrize("text", [NAMESPACE, DEFINITION], ids=["namespace", "definition"])
@@ -156,6 +177,7 @@ def test_what_a_kept_or_critical_kind_goes_with_is_kept_and_critical(shop: Team,
     assert (["critical-kind", "high"] in plan.changes.get().risk_levels) is bool(critical)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("is_patch", [False, True])
 def test_kept_object_gets_no_owner_with_which_it_would_be_deleted(team: Team, is_patch: bool):
     """No object has this uid, so the garbage collector deletes what it owns at once."""
@@ -193,6 +215,7 @@ def test_kept_object_gets_no_other_name_for_its_owner(team: Team):
     assert list_kept(team.plan(yaml.safe_dump(owned[1]))) == ["policy strict does not allow deleting ConfigMap/owned"]
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize(("propagation", "is_kept"), [("Background", True), ("Foreground", True), ("Orphan", False)])
 def test_kept_object_is_not_deleted_with_its_owner(team: Team, propagation: str, is_kept: bool):
     team.apply(config_map(a="1"))
@@ -252,7 +275,7 @@ ENDING = {
 }
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize(("obj", "changed", "kept"), ENDING.values(), ids=ENDING)
 def test_no_field_lets_kubernetes_delete_kept_objects(
     team: Team, obj: dict[str, object], changed: dict[str, object], kept: str
