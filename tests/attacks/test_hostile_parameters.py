@@ -74,15 +74,16 @@ def list_addresses(world: World) -> list[tuple[str, str]]:
     return [(name, address) for name, write in READ.items() for address in list(dict.fromkeys(write(world)))[:1]]
 
 
-def ask(world: World, queries: dict[str, str]) -> list[str]:
-    """Return the addresses and queries that give an internal error, by name."""
+def ask(world: World, queries: dict[str, str], *, is_each: bool = True) -> list[str]:
+    """Return the addresses and queries that give an internal error, by name: each with each, or with one of them."""
     reader = make_person("reader", *Role)
     pages, token = Client(raise_request_exception=False), make_token(reader)
     pages.force_login(reader)
     found = []
-    for name, address in list_addresses(world):
+    for number, (name, address) in enumerate(list_addresses(world)):
         given = {"HTTP_AUTHORIZATION": f"Bearer {token}"} if name.startswith("api:") else {}
-        for label, query in queries.items():
+        asked = list(queries.items())
+        for label, query in asked if is_each else asked[number % len(asked) :][:1]:
             answer = pages.get(f"{address.partition('?')[0]}?{query}", **given)
             found += [f"{name} {label}: {answer.status_code}"] if answer.status_code >= 500 else []
     return found
@@ -96,7 +97,15 @@ def test_the_list_of_parameters_is_not_empty() -> None:
     assert len(list_parameters()) > 40
 
 
-@pytest.mark.core(2)
+def test_one_value_per_address_gives_no_internal_error(world: World) -> None:
+    """All parameters at once, with another value at each address."""
+    parameters = list_parameters()
+    queries = {kind: write_query([(name, value) for name in parameters]) for kind, value in HOSTILE.items()}
+
+    assert ask(world, queries, is_each=False) == []
+
+
+@pytest.mark.core(1)
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_no_value_gives_an_internal_error(world: World, kind: str) -> None:
     """All parameters at once, and each of them twice."""

@@ -84,7 +84,7 @@ class Reader:
 
 def list_addresses(names: tuple[str, ...], world: World) -> Iterator[tuple[str, int, str]]:
     for name in names:
-        yield from ((name, number, address) for number, address in enumerate(READ[name](world)))
+        yield from ((name, number, address) for number, address in enumerate(dict.fromkeys(READ[name](world))))
 
 
 def find_exponent(small: float, large: float) -> float:

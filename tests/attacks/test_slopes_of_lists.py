@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable
 
 import pytest
 from django.urls import reverse
@@ -109,12 +110,22 @@ def test_cost_of_a_list_grows_in_proportion(monkeypatch, play: Callable[[Team, i
     team = Team().wire_up(monkeypatch)
     reader = Reader(team)
 
-    def time_all(count: int) -> Iterator[tuple[str, float]]:
-        for address in play(team, count):
-            yield address, min(reader.time("", address) for _ in range(TRIES))
+    def time_least(address: str, most: float = 0) -> float:
+        """The least processor time of several answers, or the first that is less than `most`."""
+        least = math.inf
+        for _ in range(TRIES):
+            least = min(least, reader.time("", address))
+            if least < most:
+                break
+        return least
 
-    small, large = list(time_all(SMALL)), list(time_all(SMALL * TIMES))
-    found = {address: find_exponent(before, after) for (_, before), (address, after) in zip(small, large, strict=True)}
+    small = [time_least(address) for address in play(team, SMALL)]
+    large = play(team, SMALL * TIMES)
+    taken = [
+        time_least(address, max(before, LEAST_SECONDS) * TIMES**MOST_EXPONENT)
+        for address, before in zip(large, small, strict=True)
+    ]
+    found = {address: find_exponent(*both) for address, *both in zip(large, small, taken, strict=True)}
 
-    assert max(after for _, after in large) > LEAST_SECONDS
+    assert max(taken) > LEAST_SECONDS
     assert {address: one for address, one in found.items() if one >= MOST_EXPONENT} == {}
