@@ -17,7 +17,7 @@ pytestmark = pytest.mark.attacks
 SERVER = read_cluster_version("v1.36.3")
 
 
-@pytest.mark.core(3)
+@pytest.mark.core(2)
 @pytest.mark.parametrize(
     ("unit", "end"),
     [("1.36.3 ", ""), ("<1.36.x", ""), ("||1.2.3", ""), (" ", "~"), ("= ", "~"), ("1.36.3", "~"), ("1.1.1-a", "~")],

@@ -131,7 +131,7 @@ GUESSES = {
 }
 
 
-@pytest.mark.core(3)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("name", GUESSES)
 def test_a_guess_in_an_operation_is_counted(team: Team, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(guess_limit, "MOST_A_DAY", 2)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from django.contrib.auth.models import User
+from pytest_django import DjangoDbBlocker
 
 from applyviz.engine.objects.errors import SourceError
 from applyviz.engine.requests.options import ApplyMode, Prune, PruneMode
@@ -17,6 +20,7 @@ from applyviz.workflow.people import teams
 from applyviz.workflow.plans import planner
 from applyviz.workflow.policies.owners import OwnedObject, OwnerOf, OwnerRule, owns
 from tests.builders import acknowledge_all, make_person, make_policy, open_dangers
+from tests.shared_stories import SharedStory, share_story
 from tests.stories import Team, config_map
 
 pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
@@ -35,8 +39,7 @@ def name_demands(plan: Plan) -> list[str]:
     return [one.team for one in policies.find_demands(plan, policies.find_policy(plan)) if one.team]
 
 
-@pytest.fixture
-def owned(team: Team) -> Team:
+def play(team: Team) -> None:
     """Objects were applied from a folder of the team payments, whose approval its files need since."""
     texts = config_map(a="1"), config_map("other", a="1")
     assert team.work(team.start(make_plan(team, FILE, "---\n".join(texts), **PRUNE))).state == "applied"
@@ -45,9 +48,21 @@ def owned(team: Team) -> Team:
         teams.create_team(by=root, slug="payments", name="Payments"), make_person("pay", Role.APPROVER), by=root
     )
     make_policy("owned", approvals=1, owners=(PAYMENTS,))
-    return team
 
 
+@pytest.fixture(scope="module")
+def played(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[SharedStory]:
+    """The story, played once."""
+    yield from share_story(django_db_blocker, play)
+
+
+@pytest.fixture
+def owned(played: SharedStory, db: None, monkeypatch: pytest.MonkeyPatch) -> Team:
+    """The same for one test."""
+    return played.go_on(monkeypatch)
+
+
+@pytest.mark.core(1)
 @pytest.mark.parametrize(
     "name", ["app.yaml", "Deploy/payments/app.yaml", "deploy/payments-2/app.yaml", "deploy/payments/../../app.yaml"]
 )

@@ -90,7 +90,7 @@ def remove_repository() -> None:
     Plan.objects.update(followed="")
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("forge", [rename_people, remove_range, empty_range, begin_later, remove_repository])
 def test_nothing_is_approved_without_the_people_behind_its_commits(
     plan: Plan, carol: User, forge: Callable[[], None]
@@ -113,6 +113,7 @@ def test_removed_rows_beside_the_commits_hide_nobody(plan: Plan, carol: User) ->
         approving.approve_plan(plan, by=carol, digest=plan.digest)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("is_inserted", [False, True])
 def test_forged_push_explains_no_commit(plan: Plan, begun: Begun, is_inserted: bool) -> None:
     """Bob did not push it, and who did is not forgotten."""
@@ -153,7 +154,7 @@ def revive(stage: Stage, review: Review) -> None:
 FOLLOWED = [follow_as_another, follow_another_branch, insert_following, revive]
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("forge", FOLLOWED)
 def test_nothing_is_requested_in_the_name_of_another(begun: Begun, forge: Callable[[Stage, Review], None]) -> None:
     stage, review, first, second = begun
@@ -169,6 +170,7 @@ def test_nothing_is_requested_in_the_name_of_another(begun: Begun, forge: Callab
     assert "followed branch" in verify()
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("is_removed", [True, False])
 def test_plan_after_a_forged_following_is_not_requested(begun: Begun, plan: Plan, is_removed: bool) -> None:
     """It would have no commits, or those since another one."""
@@ -204,6 +206,7 @@ def make_other_review(plan: Plan) -> Review:
     return row
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("forge", [shorten_history, remove_plan])
 def test_same_manifests_are_not_planned_again_as_those_of_nobody(
     begun: Begun, plan: Plan, forge: Callable[[Plan], None]
@@ -217,6 +220,7 @@ def test_same_manifests_are_not_planned_again_as_those_of_nobody(
         reviews.replan_review(begun[1], by=begun[0].team.alice)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("is_removed", [False, True])
 def test_authors_are_not_lost_with_an_earlier_plan(team: Story, is_removed: bool) -> None:
     """Alice, who may approve too, wrote the manifests; carol re-plans them."""

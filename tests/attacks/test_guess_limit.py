@@ -105,7 +105,7 @@ def write(writing: Callable[..., str], value: str) -> str:
     return writing(password=value) if writing is secret else writing(value)
 
 
-@pytest.mark.core(3)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("writing", WRITINGS, ids=lambda one: one.__name__)
 def test_each_writing_of_another_value_is_counted(team: Team, writing: Callable[..., str]) -> None:
     made = [team.plan(write(writing, f"guess-number-{number}")) for number in range(MOST + 1)]

@@ -82,7 +82,7 @@ def attack(team: Team, monkeypatch) -> Callable[[str], None]:
     return begin
 
 
-@pytest.mark.core(3)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.django_db
 def test_an_odd_object_stops_no_scan_and_no_page(team: Team, attack, text: str):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 
 import pytest
 import yaml
 from django.test import Client
 from django.urls import reverse
+from pytest_django import DjangoDbBlocker
 
 from applyviz.engine.objects.exchange import APPLY_PATCH, Request
 from applyviz.engine.objects.values import JSONObject
@@ -20,6 +23,7 @@ from tests.attacks.conftest import find_leaks
 from tests.attacks.test_identical_pages import World
 from tests.attacks.test_names_of_entries import SPEC
 from tests.attacks.test_password_fields import CANARY, define, find_shown, write
+from tests.shared_rows import share_rows
 from tests.stories import Team
 
 pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
@@ -31,15 +35,37 @@ def users(role: str) -> dict[str, Any]:
     return {"users": [{"phrase": phrase, "role": role} for phrase in (CANARY, OTHER)]}
 
 
-@pytest.fixture
-def plan(team: Team) -> Plan:
+def play() -> tuple[Team, Plan]:
     """Another manager set the roles of two users, each known by a password."""
+    team = Team()
     assert team.apply(yaml.safe_dump(define(SPEC))).state == "applied"
     assert team.apply(yaml.safe_dump(write(users("a")))).state == "applied"
     body: JSONObject = {**write(users("b")), "spec": users("b")}
     query = {"fieldManager": "others", "force": "true"}
     assert team.send(Request("PATCH", PATH, query, APPLY_PATCH, body)).is_ok
-    return team.plan(yaml.safe_dump(write(users("c"))))
+    return team, team.plan(yaml.safe_dump(write(users("c"))))
+
+
+@pytest.fixture(scope="module")
+def played(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[tuple[Team, Plan]]:
+    """The team and its plan, made once."""
+    yield from share_rows(django_db_blocker, play)
+
+
+@pytest.fixture
+def story(played: tuple[Team, Plan], db: None) -> tuple[Team, Plan]:
+    """The same for one test."""
+    return deepcopy(played)
+
+
+@pytest.fixture
+def team(story: tuple[Team, Plan]) -> Team:
+    return story[0]
+
+
+@pytest.fixture
+def plan(story: tuple[Team, Plan]) -> Plan:
+    return story[1]
 
 
 def resolve(team: Team, plan: Plan, choices: list[resolutions.Choice]) -> Plan:
@@ -49,6 +75,7 @@ def resolve(team: Team, plan: Plan, choices: list[resolutions.Choice]) -> Plan:
     return Plan.objects.get(pk=following.pk)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize(("kind", "role"), [(ResolutionKind.OVERWRITE, "c"), (ResolutionKind.GIVE_UP, "b")])
 def test_conflicts_of_masked_entries_are_resolved_one_by_one(
     team: Team, plan: Plan, kind: ResolutionKind, role: str

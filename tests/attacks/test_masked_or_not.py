@@ -64,6 +64,7 @@ def shape_of(plan: Plan, guess: str) -> str:
     return re.sub(r'"(uid|resourceVersion|time|creationTimestamp)": "[^"]*"|\d+-\d+-\d+T[\d:]+Z', "", text)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", ApplyMode)
 @time_machine.travel("2026-11-20T09:30:00Z", tick=False)  # a plan that takes a second longer tells of the second
 def test_whether_a_guess_fits_cannot_be_told_from_a_plan(team: Team, mode: ApplyMode) -> None:
@@ -88,6 +89,7 @@ def noting(**notes: str) -> str:
     return yaml.safe_dump({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login", "annotations": notes}})
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", ApplyMode)
 @pytest.mark.parametrize("is_named", [True, False], ids=["named", "not named"])
 def test_annotations_of_an_approved_run_read_no_pin(team: Team, mode: ApplyMode, is_named: bool) -> None:

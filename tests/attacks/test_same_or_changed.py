@@ -33,9 +33,8 @@ from applyviz.web.reviews.pane.object_content import ObjectView
 from applyviz.web.reviews.views.tabs import COOKIE
 from applyviz.workflow.evidence import history
 from applyviz.workflow.foundation import worker_questions
-from applyviz.workflow.plans import live_history, live_values, planner
+from applyviz.workflow.plans import guess_limit, live_history, live_values, planner
 from applyviz.workflow.plans.changes import read_masked
-from applyviz.workflow.plans.guess_limit import MOST_A_DAY
 from tests.builders import make_person, map_person, open_dangers
 from tests.keyless import go_without_keys
 from tests.stories import Team, config_map, secret
@@ -119,6 +118,7 @@ def test_a_viewer_reads_the_same_of_a_right_and_a_wrong_guess(team: Team, monkey
     assert "not shown" in viewer.get("/reviews/").content.decode()
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", ApplyMode)
 def test_authors_and_approvers_of_the_place_see_it(team: Team, monkeypatch, mode: ApplyMode) -> None:
     scene(team, monkeypatch, mode)
@@ -149,6 +149,7 @@ def map_alice(team: Team) -> None:
     map_person(team.cluster, team.alice, "alice@example")
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("is_allowed", [True, False])
 def test_mapped_people_see_what_their_own_access_review_allows(team: Team, monkeypatch, is_allowed: bool) -> None:
     scene(team, monkeypatch, ApplyMode.CLIENT)
@@ -168,6 +169,7 @@ def test_mapped_people_see_what_their_own_access_review_allows(team: Team, monke
     assert len([r for _, r in team.wire.identities if r.purpose == "access"]) == len(asked)  # kept for a moment
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("is_allowed", [True, False])
 def test_a_web_process_without_keys_asks_through_a_worker(team: Team, monkeypatch, settings, is_allowed: bool) -> None:
     scene(team, monkeypatch, ApplyMode.CLIENT)
@@ -239,6 +241,7 @@ def test_a_run_does_not_tell_a_viewer_whether_a_secret_was_written(team: Team, m
     assert words[0] == words[1]
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", list(ApplyMode))
 def test_the_events_of_a_run_do_not_tell_a_viewer_whether_a_secret_was_written(
     team: Team, monkeypatch, mode: ApplyMode
@@ -262,17 +265,20 @@ def test_the_events_of_a_run_do_not_tell_a_viewer_whether_a_secret_was_written(
     assert events[0] == events[1]
 
 
-def test_twenty_values_a_day_are_planned_and_no_more(team: Team) -> None:
+@pytest.mark.parametrize("most", [5, pytest.param(20, marks=pytest.mark.long)])
+def test_twenty_values_a_day_are_planned_and_no_more(team: Team, monkeypatch, most: int) -> None:
+    assert guess_limit.MOST_A_DAY == 20
+    monkeypatch.setattr(guess_limit, "MOST_A_DAY", most)
     with time_machine.travel(timezone.now().replace(hour=1), tick=False) as moment:
         team.apply(secret(password=RIGHT))
-        for number in range(MOST_A_DAY - 1):
+        for number in range(most - 1):
             assert team.plan(secret(password=f"guess-{number}")).state == PlanState.COMPLETE
 
         over = team.plan(secret(password="one-more"))
         again = team.plan(secret(password="guess-3"))
 
         assert over.state == PlanState.FAILED
-        assert "20 values" in over.error
+        assert f"{most} values" in over.error
         assert again.state == PlanState.COMPLETE
         assert team.plan(secret("other", password="one-more")).state == PlanState.COMPLETE
         moment.shift(timedelta(days=1))

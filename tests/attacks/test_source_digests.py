@@ -91,7 +91,10 @@ def test_who_holds_the_file_is_told_that_it_is_equal(plan: Plan, viewer: Client)
     assert "48320" not in json.dumps([text for _where, text in list_stored()])
 
 
-def test_guesses_end_after_twenty_a_day(plan: Plan, viewer: Client) -> None:
+@pytest.mark.parametrize("most", [5, pytest.param(20, marks=pytest.mark.long)])
+def test_guesses_end_after_twenty_a_day(plan: Plan, viewer: Client, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    assert source_digests.MOST_A_DAY == 20
+    monkeypatch.setattr(source_digests, "MOST_A_DAY", most)
     answers = [ask(viewer, plan, secret(pin=f"{n:06}"))[0] for n in range(source_digests.MOST_A_DAY)]
     refused, page = ask(viewer, plan, PIN)
     moments.move_to(clock.now() + timedelta(days=1, seconds=1))

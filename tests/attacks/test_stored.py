@@ -22,6 +22,7 @@ def test_no_column_holds_a_value_of_a_secret_that_was_applied(team: Team, mode: 
     assert find_leaks(CANARY) == []
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", ApplyMode)
 def test_nul_of_a_live_object_stays_out_of_every_column(team: Team, mode: ApplyMode) -> None:
     """No database keeps a NUL in text: one in a live object must not end the plan, the run or the scan of it."""
