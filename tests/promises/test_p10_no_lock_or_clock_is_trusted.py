@@ -31,7 +31,7 @@ def _once_at(point: str, act: Callable[[], object]) -> None:
     failpoints.hooks[:] = [hook]
 
 
-@pytest.mark.core(3)
+@pytest.mark.core(2)
 @pytest.mark.parametrize("point", POINTS)
 def test_worker_that_wakes_up_late_changes_nothing(scene: Scene, point):
     """While the first stands at the point, its lease runs out and a second carries the whole run out."""
@@ -48,7 +48,7 @@ def test_worker_that_wakes_up_late_changes_nothing(scene: Scene, point):
     assert (told.state, told.epoch, scene.effective) == ("applied", 2, 2)
 
 
-@pytest.mark.core(3)
+@pytest.mark.core(2)
 @pytest.mark.parametrize("point", POINTS)
 def test_lease_that_everybody_believes_to_have_does_no_harm(scene: Scene, point):
     """No lease holds anybody off at all: eight workers, each at the point of the one before."""
@@ -68,7 +68,7 @@ def test_lease_that_everybody_believes_to_have_does_no_harm(scene: Scene, point)
     assert (told.state, scene.effective) == ("applied", 2)
 
 
-@pytest.mark.core(4)
+@pytest.mark.core(2)
 @pytest.mark.parametrize("hours", [-24, -1, 1, 24])
 @pytest.mark.parametrize("point", ["run.checked", "run.intended", "run.answered"])
 def test_clock_that_jumps_does_no_harm(scene: Scene, point, hours):

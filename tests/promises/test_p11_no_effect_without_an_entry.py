@@ -74,7 +74,7 @@ def test_database_refuses_to_change_or_forget_an_entry(scene: Scene):
             act()
 
 
-@pytest.mark.core(3)
+@pytest.mark.core(2)
 @pytest.mark.parametrize(
     "column", ["actor_name", "action", "at", "cluster", "run", "kind", "name", "plan_digest", "detail"]
 )

@@ -34,7 +34,7 @@ from tests.stories import config_map
 
 pytestmark = [pytest.mark.promises, pytest.mark.django_db]
 # One field of four in every run, each of them in the long lane.
-EVERY = pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.long)])
+EVERY = pytest.mark.parametrize("step", [10, pytest.param(1, marks=pytest.mark.long)])
 
 
 def _leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -112,7 +112,7 @@ def test_every_flipped_field_that_was_shown_keeps_the_run_from_writing(scene, un
     assert set(sent) == {""}
 
 
-@pytest.mark.core(4)
+@pytest.mark.core(3)
 @pytest.mark.parametrize(
     "column",
     ["step", "group", "version", "kind", "namespace", "name", "operation", "method", "certainty", "has_effect",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import pytest
@@ -56,6 +57,7 @@ MODES = {
     "taken over": (False, {}, ("owners", "values")),
     "way back": (True, {}, ("values", "owners")),
 }
+STAYED = product(STAYING, MODES)
 EACH_MODE = pytest.mark.parametrize("mode", MODES)
 
 
@@ -106,7 +108,7 @@ def _interfere(scene, monkeypatch, number: int, act: Callable[[Any], Any]) -> li
     return before
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @EACH_MODE
 @pytest.mark.parametrize("mutation", MOVING)
 def test_moved_field_in_any_gap_means_that_nothing_is_written(scene, monkeypatch, mutation, mode):
@@ -172,11 +174,12 @@ def test_object_that_is_set_back_between_two_writes_is_left_alone(scene, mode):
     assert (told.state, _list_effective(scene)) == ("stale", MODES[mode][2][:1])
 
 
-@pytest.mark.core(1)
-@EACH_MODE
-@pytest.mark.parametrize("mutation", STAYING)
-def test_what_the_plan_does_not_touch_may_move_in_any_gap(scene, monkeypatch, mutation, mode):
-    for gap in range(_count_gaps(scene, mode=mode)):
+@pytest.mark.parametrize(
+    ("mutation", "mode", "step"),
+    [("other field", "server-side", 2), *(pytest.param(*case, 1, marks=pytest.mark.long) for case in STAYED)],
+)
+def test_what_the_plan_does_not_touch_may_move_in_any_gap(scene, monkeypatch, mutation, mode, step):
+    for gap in range(0, _count_gaps(scene, mode=mode), step):
         run = scene.start(_change(scene, config_map("there", x="2", w="1"), mode=mode))
         with monkeypatch.context() as patched:
             _interfere(scene, patched, gap, STAYING[mutation])
@@ -187,10 +190,15 @@ def test_what_the_plan_does_not_touch_may_move_in_any_gap(scene, monkeypatch, mu
         scene.world.begin_anew()
 
 
-@pytest.mark.core(1)
-@pytest.mark.parametrize("mode", ["server-side", "client-side"])
-def test_object_that_appears_in_any_gap_is_not_overwritten(scene, monkeypatch, mode):
-    for gap in range(_count_gaps(scene, mode=mode)):
+@pytest.mark.parametrize(
+    ("mode", "step"),
+    [
+        ("server-side", 2),
+        *(pytest.param(mode, 1, marks=pytest.mark.long) for mode in ("server-side", "client-side")),
+    ],
+)
+def test_object_that_appears_in_any_gap_is_not_overwritten(scene, monkeypatch, mode, step):
+    for gap in range(0, _count_gaps(scene, mode=mode), step):
         run = scene.start(_change(scene, config_map("fresh", a="1"), mode=mode))
         with monkeypatch.context() as patched:
             _interfere(scene, patched, gap, lambda world: _post(world, "fresh", {"a": "by hand"}))

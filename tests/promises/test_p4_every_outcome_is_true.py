@@ -39,7 +39,7 @@ def _status(code: int, reason: str = "", **details: object) -> Answer:
     return Answer(code, body)
 
 
-@pytest.mark.core(3)
+@pytest.mark.core(2)
 @pytest.mark.parametrize("fault", ["lose answer", "lose request", "refuse connection"])
 @pytest.mark.parametrize("nth", [1, 2])
 def test_lost_message_is_resolved_by_reading(scene: Scene, fault, nth):
@@ -51,7 +51,7 @@ def test_lost_message_is_resolved_by_reading(scene: Scene, fault, nth):
     assert (told.state, scene.effective) == ("applied", 2)
 
 
-@pytest.mark.core(3)
+@pytest.mark.core(2)
 @pytest.mark.parametrize("code", [400, 401, 403, 404, 405, 406, 413, 415, 422])
 def test_refusal_is_told_as_one(scene: Scene, monkeypatch, code):
     run = scene.start(scene.change(config_map("there", x="2", w="1")))
@@ -63,7 +63,7 @@ def test_refusal_is_told_as_one(scene: Scene, monkeypatch, code):
     assert told.items[0].detail
 
 
-@pytest.mark.core(4)
+@pytest.mark.core(3)
 @pytest.mark.parametrize("code", [408, 500, 502, 503, 504])
 @pytest.mark.parametrize("acts", [True, False], ids=["after the effect", "before the effect"])
 def test_failing_server_is_asked_what_became_of_it(scene: Scene, monkeypatch, code, acts):
@@ -89,7 +89,7 @@ ODD: dict[str, Any] = {
 }
 
 
-@pytest.mark.core(5)
+@pytest.mark.core(3)
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize("acts", [True, False], ids=["carried out", "not carried out"])
 def test_success_that_shows_something_else_is_no_success(scene: Scene, monkeypatch, odd, acts):

@@ -64,7 +64,7 @@ def _involve(scene: Scene, people: dict[str, User]) -> Plan:
     return Plan.objects.get(pk=decided.pk)
 
 
-@pytest.mark.core(5)
+@pytest.mark.core(4)
 @pytest.mark.parametrize("who", ["alice", "editor", "decider"])
 @pytest.mark.parametrize("way", ["save", "create", "use case", "approve and run"])
 def test_whoever_took_part_cannot_approve_by_any_way(scene: Scene, all_rights, who, way):
@@ -95,12 +95,13 @@ def test_another_account_of_who_took_part_cannot_approve(scene: Scene, all_right
         _ways(plan, all_rights["other"])[way]()
 
 
-def test_no_set_of_linked_accounts_reaches_a_quorum_of_two(scene: Scene, all_rights):
+@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.long)])
+def test_no_set_of_linked_accounts_reaches_a_quorum_of_two(scene: Scene, all_rights, step):
     make_policy(approvals=2)
     plan = scene.change()
     linked = [all_rights[name] for name in ("dora", "editor", "other")]
     link_rows("one", *linked)
-    for order in permutations(linked):
+    for order in list(permutations(linked))[::step]:
         with transaction.atomic():
             point = transaction.savepoint()
             for person in order:

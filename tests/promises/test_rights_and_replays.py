@@ -63,7 +63,7 @@ TAKEN: dict[str, Callable[[Scene], object]] = {
 STATES = ("planned", "approved", "started", "taken up by a worker that died")
 
 
-@pytest.mark.core(6)
+@pytest.mark.core(4)
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("what", list(TAKEN))
 def test_right_that_goes_in_any_state_keeps_everything_from_being_written(scene, what, state):
@@ -111,7 +111,7 @@ def test_target_swapped_in_the_row_of_the_cluster_gets_nothing(scene, monkeypatc
     assert scene.writes == []
 
 
-@pytest.mark.parametrize("times", [10, pytest.param(50, marks=pytest.mark.long)])
+@pytest.mark.parametrize("times", [4, pytest.param(50, marks=pytest.mark.long)])
 def test_replayed_requests_and_messages_apply_once(scene, monkeypatch, times):
     """All requests and messages of a whole story, each sent again many times, in any order."""
     monkeypatch.setattr("applyviz.workflow.plans.intake.read_files", read_files_here)
