@@ -17,6 +17,7 @@ import yaml
 from applyviz import sealing_keys
 from tests.keys import public_key_of
 from tests.ports import free_port
+from tests.services.forks import Forks
 from tests.services.servers import wait_for_port
 
 ROOT = Path(__file__).parents[2]
@@ -36,6 +37,7 @@ class Team:
         self.has_web, self.token = has_web, ""
         self._services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._forks: Forks | None = None
         opening = sealing_keys.make_opening_key()
         secrets = {
             "SECRET_KEY": "a-key-that-only-this-test-knows-0123456789",
@@ -72,6 +74,8 @@ class Team:
     ) -> None:
         for name in list(self._processes):
             self.stop(name)
+        if self._forks:
+            self._forks.close()
 
     def command(self, service: str) -> list[str]:
         """The command of a service, with this machine's paths and port in place of the container's."""
@@ -130,10 +134,14 @@ class Team:
 
     def python(self, code: str, service: str = "worker", **environment: str) -> str:
         """What a script prints that runs inside the installation, with the keys of one of its services."""
-        prelude = "import django; django.setup()\n"
+        settings = {"DJANGO_SETTINGS_MODULE": "applyviz.settings", **environment}
+        command = [sys.executable, "-c", f"import django; django.setup()\n{code}"]
+        if service == "worker" and not environment:
+            self._forks = self._forks or Forks(self.folder, {**self.environment_of(service), **settings})
+            command = self._forks.command(code)
         done = subprocess.run(
-            [sys.executable, "-c", prelude + code],
-            env={**self.environment_of(service), "DJANGO_SETTINGS_MODULE": "applyviz.settings", **environment},
+            command,
+            env={**self.environment_of(service), **settings},
             cwd=ROOT,
             capture_output=True,
             text=True,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import secrets
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from applyviz import sealing_keys
+from tests.services.forks import MANAGE, Forks
 from tests.services.servers import run_postgres
 
 pytestmark = pytest.mark.services
@@ -95,7 +95,7 @@ class Installation:
     """Scripts that run inside an installation on a database of its own."""
 
     def __init__(self, database: str, home: Path) -> None:
-        self.environment = {
+        environment = {
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "applyviz.settings",
             "DATABASE_URL": database,
@@ -107,19 +107,23 @@ class Installation:
             "APPLYVIZ_APPROVAL_KEY": "the-key-of-approvals-that-only-this-test-knows",
             "APPLYVIZ_OPENING_KEYS": sealing_keys.make_opening_key(),
         }
+        self._forks = Forks(home, environment)
         self.manage("migrate")
+
+    def close(self) -> None:
+        """No more scripts are run."""
+        self._forks.close()
 
     def manage(self, *words: str, seconds: int = 180) -> str:
         """What a command prints; whether it succeeds or not."""
-        command = [sys.executable, "manage.py", *words]
-        done = subprocess.run(command, env=self.environment, cwd=ROOT, capture_output=True, text=True, timeout=seconds)
+        command = self._forks.command(MANAGE, *words)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
         return done.stdout + done.stderr
 
     def start(self, code: str, *words: str) -> subprocess.Popen[str]:
         """A script at work."""
-        command = [sys.executable, "-c", "import django; django.setup()\n" + code, *words]
         given, told = subprocess.PIPE, subprocess.PIPE
-        return subprocess.Popen(command, env=self.environment, cwd=ROOT, stdin=given, stdout=told, text=True)
+        return subprocess.Popen(self._forks.command(code, *words), stdin=given, stdout=told, text=True)
 
     def run(self, code: str, *words: str, seconds: int = 180) -> list[str]:
         """The lines that a script prints; one that takes longer is ended."""
@@ -135,7 +139,9 @@ class Installation:
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory) -> Iterator[Installation]:
     with run_postgres() as database:
-        yield Installation(database, tmp_path_factory.mktemp("home"))
+        found = Installation(database, tmp_path_factory.mktemp("home"))
+        yield found
+        found.close()
 
 
 @pytest.fixture(scope="module")
@@ -193,6 +199,7 @@ def test_whoever_holds_the_file_is_named_as_well(tmp_path):
     filled.run(FILL)
 
     touch(filled, secrets.token_hex(4))
+    filled.close()
 
 
 @pytest.mark.long

@@ -45,11 +45,13 @@ def installation(request, tmp_path_factory) -> Iterator[Installation]:
         found = Installation(f"sqlite:///{home / 'history.sqlite3'}", home)
         found.run(FILL, seconds=SECONDS)
         yield found
+        found.close()
         return
     with run_postgres() as database:
         found = Installation(database, home)
         found.run(FILL, seconds=SECONDS)
         yield found
+        found.close()
 
 
 def test_whatever_a_superuser_touches_in_a_long_history_is_named(installation):
