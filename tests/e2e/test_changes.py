@@ -65,6 +65,7 @@ def test_keys_move_through_objects_fields_and_ticks(changes):
     expect(page.locator("[data-keys-help]")).to_contain_text("mark the object as viewed")
 
 
+@pytest.mark.long
 def test_scroll_goes_on_by_itself_and_the_list_follows(changes):
     page = changes
     shown = page.locator("[data-scroll-object]")
@@ -220,6 +221,7 @@ def test_scroll_has_no_finding(sign_in, query):
     assert find_violations(page) == []
 
 
+@pytest.mark.long
 def test_phone_is_one_column_with_targets_for_thumbs(sign_in):
     page = sign_in("bob", reduced_motion="reduce")
     page.set_viewport_size({"width": 390, "height": 844})
@@ -233,6 +235,7 @@ def test_phone_is_one_column_with_targets_for_thumbs(sign_in):
     assert min(page.locator(".change > details > summary").evaluate_all("all => all.map(a => a.offsetHeight)")) >= 44
 
 
+@pytest.mark.long
 def test_everything_is_there_without_script(sign_in):
     page = sign_in("bob", java_script_enabled=False)
     page.goto(CHANGES)

@@ -86,6 +86,7 @@ def test_a_drag_over_numbers_of_yaml_chooses_lines_and_the_link_of_the_comment_l
     expect(lines.nth(0)).to_be_in_viewport()
 
 
+@pytest.mark.long
 def test_lines_are_typed_by_keyboard_and_marked(sign_in):
     page = sign_in("bob", reduced_motion="reduce")
     page.goto(f"{CHANGES}?view=diff")
@@ -100,6 +101,7 @@ def test_lines_are_typed_by_keyboard_and_marked(sign_in):
     expect(shown.locator(".is-chosen-line")).to_have_text(first)
 
 
+@pytest.mark.long
 def test_lines_are_commented_on_without_script(sign_in):
     page = sign_in("bob", java_script_enabled=False)
     page.goto(f"{CHANGES}?view=diff")

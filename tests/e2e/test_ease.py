@@ -41,6 +41,7 @@ def test_conflict_begins_with_who_owned_the_field(page):
     expect(past.locator("dd").nth(1)).to_contain_text("run 1")
 
 
+@pytest.mark.long
 def test_next_object_by_key_is_scrolled_to(page):
     page.goto(f"{PLAN}/changes/")
     for _ in range(5):

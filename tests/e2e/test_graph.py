@@ -45,6 +45,7 @@ def test_escape_clears_what_is_chosen(sign_in):
     expect(page.locator(".graph-panel h2")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_graph_can_be_read_and_walked_without_a_script(sign_in):
     page = sign_in("alice", java_script_enabled=False)
     page.goto(GRAPH)

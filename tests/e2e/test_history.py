@@ -14,6 +14,7 @@ def look_now(page):
     expect(page.locator("#findings:not([data-before])")).to_contain_text("scanned on")
 
 
+@pytest.mark.long
 def test_words_are_looked_for_by_keyboard(sign_in):
     page = sign_in("bob")
     page.goto("/history/")
@@ -56,6 +57,7 @@ def test_cluster_is_looked_at_and_an_object_adopted(sign_in):
     expect(page.get_by_role("heading", level=1)).to_contain_text("Bring Deployment frontend under review")
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("width", [1440, 390])
 def test_findings_of_a_cluster_are_filtered(sign_in, width):
     page = sign_in("alice", reduced_motion="reduce")

@@ -32,6 +32,7 @@ def test_audit_log_and_change_record_keep_the_absolute_time(sign_in):
         assert [text for text in moments.all_inner_texts() if not text.endswith("UTC")] == [], address
 
 
+@pytest.mark.long
 def test_without_script_the_absolute_time_stands_there(sign_in):
     page = sign_in("alice", java_script_enabled=False)
     page.goto("/")

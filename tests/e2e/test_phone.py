@@ -139,6 +139,7 @@ def test_menu_of_the_bar_leads_everywhere(phone):
     expect(phone).to_have_url("/clusters/")
 
 
+@pytest.mark.long
 def test_first_changed_row_is_on_the_first_screen(phone):
     phone.goto(f"{PLAN}/changes/")
     box = phone.locator(".change > details > summary").first.bounding_box()
@@ -231,6 +232,7 @@ def test_tools_of_a_tab_stand_below_the_tabs(phone):
     assert tool["height"] >= LEAST
 
 
+@pytest.mark.long
 def test_list_of_risks_begins_below_the_bar_above_it(phone):
     phone.goto(f"{PLAN}/risks/")
 

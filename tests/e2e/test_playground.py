@@ -29,6 +29,7 @@ def visitor(product, browser):
     assert server_errors == []
 
 
+@pytest.mark.long
 def test_rule_leads_to_a_question_and_a_link(visitor, browser):
     visitor.goto("/guide/")
     visitor.get_by_role("link", name="When does the server reject").click()

@@ -14,7 +14,8 @@ from playwright.sync_api import Locator, Page, expect
 from tests.e2e.conftest import ROOT, run_product
 from tests.e2e.test_phone import FIND_CUT, FIND_SMALL
 
-pytestmark = pytest.mark.e2e
+# A product of their own takes half a minute.
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1440, "height": 900}
 MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{a: b}}\n"
 ADD = """
@@ -89,7 +90,6 @@ def choose_two(alice: Page, sheet: Locator) -> None:
     sheet.get_by_role("button", name="Save request").click()
 
 
-@pytest.mark.core(1)
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
 def test_author_asks_by_name_and_is_shown_who_approved(sign_in, size):
     alice, bob = (sign_in(name) for name in ("alice", "bob"))
@@ -130,7 +130,6 @@ def test_author_asks_by_name_and_is_shown_who_approved(sign_in, size):
     expect(overview.get_by_role("link", name="Request reviewers…")).to_be_visible()
 
 
-@pytest.mark.long
 def test_page_and_its_targets_fit_a_phone_and_a_desk(sign_in):
     alice = sign_in("alice")
     for size, least in ((PHONE, 44), (DESK, 24)):
@@ -167,7 +166,6 @@ def test_keys_alone_find_and_ask(sign_in):
     expect(alice.locator(".messages")).to_contain_text("Review requested from bob.")
 
 
-@pytest.mark.long
 def test_refusal_in_the_sheet_keeps_it_open(sign_in):
     alice, other = sign_in("alice", is_let_in=False), sign_in("alice")  # the refusal is an error on the console
     review = open_review(alice, "closed-meanwhile")

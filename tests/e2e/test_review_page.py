@@ -159,6 +159,7 @@ def test_escape_and_f_do_not_race(boutique):
     expect(page.locator("[data-item]")).to_have_count(total)
 
 
+@pytest.mark.long
 def test_what_was_clicked_last_is_what_is_shown(boutique):
     page, held, ended = boutique, [], []
     page.route(re.compile("view=diff"), lambda route: held.append(route))

@@ -51,6 +51,7 @@ def test_frame_keeps_its_measures(sign_in):
     expect(page.locator(".review-header")).to_be_in_viewport()
 
 
+@pytest.mark.long
 def test_what_a_reader_can_do_is_not_cut_off_in_the_header(sign_in):
     """The reasons for a person with the role break-glass take three lines beside the button."""
     page = sign_in("dana")
@@ -61,6 +62,7 @@ def test_what_a_reader_can_do_is_not_cut_off_in_the_header(sign_in):
     assert why.evaluate("one => one.scrollHeight <= one.clientHeight")
 
 
+@pytest.mark.long
 def test_tabs_open_by_keys_and_the_last_one_is_kept(sign_in):
     page = sign_in("alice")
     page.goto("/reviews/2/overview/")

@@ -112,6 +112,7 @@ def test_run_is_read_with_keys_and_its_timeline_has_a_name(sign_in):
     expect(page.get_by_role("img", name="Timeline of the run by step.")).to_be_visible()
 
 
+@pytest.mark.long
 def test_run_is_whole_without_script(browser, product):
     context = browser.new_context(base_url=product.url, java_script_enabled=False)
     page = context.new_page()

@@ -118,6 +118,7 @@ def test_approver_sends_a_plan_back_until_it_is_right(sign_in):
     expect(bob.get_by_role("heading", level=1)).to_contain_text("Applied")
 
 
+@pytest.mark.long
 def test_outsider_sees_nothing_and_an_auditor_reads_all(sign_in, product):
     dana, name = sign_in("dana"), f"eve-{secrets.token_hex(3)}"
     addresses = ["/reviews/1/", "/reviews/1/plans/1/", "/runs/1/", "/history/?run=1", "/"]

@@ -96,6 +96,7 @@ def test_object_alone_has_its_box_and_counts_what_was_on_the_screen(changes):
     expect(page.locator("#pane [data-viewed-box]")).not_to_be_checked()
 
 
+@pytest.mark.long
 def test_what_is_seen_until_an_answer_arrives_counts(changes):
     """The answer replaces the form that sends, so a second request meanwhile would be lost."""
     page = changes

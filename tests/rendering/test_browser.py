@@ -84,6 +84,7 @@ def create(page, title: str) -> None:
     expect(page.locator("[data-stream]")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_chart_is_rendered_planned_and_names_its_templates(sign_in):  # noqa: F811 - a fixture
     page = sign_in("alice")
     page.goto("/reviews/new/")
