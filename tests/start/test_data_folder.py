@@ -53,6 +53,7 @@ def test_damaged_database_is_named(tmp_path):
     assert "the database cannot be used (file is not a database); restore" in refuse_to_serve(tmp_path)
 
 
+@pytest.mark.long
 def test_database_of_a_newer_version_is_named(tmp_path):
     with sqlite3.connect(tmp_path / "applyviz.sqlite3") as database:
         database.execute("CREATE TABLE django_migrations (id INTEGER PRIMARY KEY, app TEXT, name TEXT, applied TEXT)")
