@@ -7,21 +7,23 @@ from playwright.sync_api import Page
 
 WIDTHS = (360, 768, 900, 1440, 2560)
 CORE_WIDTHS = (360, 1440)
+# What a rule finds right, axe need not name.
+_ALL: dict[str, object] = {"resultTypes": ["violations"]}
 # What a theme can break: the other rules read no color, so they are asked once.
-_OF_COLORS = {"runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}}
+_OF_COLORS = {**_ALL, "runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}}
 
 
 def find_violations(page: Page) -> list[str]:
     """Return the findings of axe on a page as it stands, in light and then in dark colors."""
     page.emulate_media(color_scheme="light", reduced_motion="reduce")
-    found = describe(page, None)
+    found = describe(page, _ALL)
     page.emulate_media(color_scheme="dark")
     found += [f"dark: {finding}" for finding in describe(page, _OF_COLORS)]
     page.emulate_media(color_scheme="light")
     return found
 
 
-def describe(page: Page, options: dict[str, object] | None) -> list[str]:
+def describe(page: Page, options: dict[str, object]) -> list[str]:
     """Return what the rules find, at most three places each."""
     violations = Axe().run(page, options=options).response["violations"]
     return [f"{v['id']}: {node['target']} {node['failureSummary']}" for v in violations for node in v["nodes"][:3]]

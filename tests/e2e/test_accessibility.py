@@ -147,15 +147,11 @@ MAIN = {
     "/reviews/2/plans/1/overview/",
     "/reviews/2/plans/1/changes/",
     "/reviews/2/plans/1/graph/",
-    "/reviews/2/plans/1/owners/",
     "/reviews/2/plans/1/risks/",
     "/reviews/2/plans/1/confirm/",
     "/runs/1/",
     "/clusters/demo/",
     "/history/",
-    "/settings/policies/",
-    "/guide/conflicts/",
-    "/playground/",
 }
 SAMPLES = {
     "slug": "x",
