@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from scripts.syntax import read_source
+
 # Django draws these itself; htmx sets the classes.
 _DRAWN_BY_DJANGO = re.compile(r"\d{3}\.html")
 _SET_BY_HTMX = "htmx-"
@@ -49,11 +51,10 @@ def _read(folder: Path, *suffixes: str) -> dict[Path, str]:
 
 def _list_texts(source: str) -> Iterator[str]:
     """Yield the texts of a module; a part of an f-string that is computed becomes `_PUT_IN`."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value
-        elif isinstance(node, ast.JoinedStr):
-            yield "".join(str(part.value) if isinstance(part, ast.Constant) else _PUT_IN for part in node.values)
+    module = read_source(source)
+    yield from module.list_texts()
+    for node in module.find(ast.JoinedStr):
+        yield "".join(str(part.value) if isinstance(part, ast.Constant) else _PUT_IN for part in node.values)
 
 
 def _load(root: Path) -> _Sources:

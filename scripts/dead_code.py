@@ -9,18 +9,21 @@ unused.
 from __future__ import annotations
 
 import ast
+import gc
 import keyword
 import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from django.conf import global_settings
-from vulture import Vulture
+from vulture import Vulture, noqa
 
 from scripts import dead_assets, dead_members, dead_names
+from scripts.syntax import Syntax, list_children, read_module
 
 ROOT = Path(__file__).resolve().parent.parent
 _TAG = re.compile(r"\{\{(.*?)\}\}|\{%(.*?)%\}", re.DOTALL)
@@ -40,35 +43,52 @@ def list_columns(root: Path) -> Iterator[str]:
     """Yield the names that queries use: keyword arguments up to `__`, and whole texts that are names."""
     for path in sorted((root / "applyviz").rglob("*.py")):
         if "migrations" not in path.parts:
-            for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, ast.keyword) and node.arg:
-                    yield node.arg.split("__")[0]
-                elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
-                    yield node.value.split("__")[0]
+            module = read_module(path)
+            yield from (node.arg.split("__")[0] for node in module.find(ast.keyword) if node.arg)
+            yield from (text.split("__")[0] for text in module.list_texts() if text.isidentifier())
 
 
 def list_dotted_names(path: Path) -> Iterator[str]:
     """Yield the last name of each dotted text: the classes that the settings name."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and "." in node.value:
-            last = node.value.rpartition(".")[2]
-            if last.isidentifier() and not keyword.iskeyword(last):
-                yield last
+    for text in read_module(path).list_texts():
+        last = text.rpartition(".")[2] if "." in text else ""
+        if last.isidentifier() and not keyword.iskeyword(last):
+            yield last
+
+
+class _Search(Vulture):  # type: ignore[misc]  # the package brings no types
+    """Vulture's search, over modules that are parsed already."""
+
+    def generic_visit(self, node: ast.AST) -> None:
+        """Visit what can hold a name."""
+        for child in list_children(node):
+            self.visit(child)
+
+    def add(self, module: Syntax, path: Path) -> None:
+        """Look for what a module defines and uses, as `scan` does for a text."""
+        self.filename, self.code = path, module.source.splitlines()
+        self.noqa_lines = noqa.parse_noqa(self.code)
+        self.visit(module.tree)
+        self.reachability.reset()
 
 
 def find_unused(root: Path, settings: dict[str, Any]) -> list[str]:
     """Return one line for each unused name: place, kind and name."""
-    search = Vulture(ignore_names=settings["ignore_names"], ignore_decorators=settings["ignore_decorators"])
+    # Names to ignore are compared once for what is unused, not for everything that is defined.
+    search = _Search(ignore_decorators=settings["ignore_decorators"])
     named = {*list_template_names(root), *list_dotted_names(root / _SETTINGS)}
     search.scan("\n".join(f"_.{name}" for name in sorted(named)), filename="templates")
-    search.scavenge([root / path for path in settings["paths"]], exclude=settings["exclude"])
+    for path in dead_names.list_files(root, settings["paths"]):
+        search.add(read_module(path), path)
+    search.scavenge([])  # what vulture itself knows of the packages that modules import
     columns = set(list_columns(root))
     found = []
     for one in search.get_unused_code():
         place = Path(one.filename).relative_to(root).as_posix()
         is_column = place.startswith(_MODELS) and one.typ == "variable" and one.name in columns
         is_setting = place == _SETTINGS and hasattr(global_settings, one.name)
-        if not is_column and not is_setting:
+        is_ignored = any(fnmatchcase(one.name, pattern) for pattern in settings["ignore_names"])
+        if not is_column and not is_setting and not is_ignored:
             found.append(f"{place}:{one.first_lineno}: unused {one.typ} {one.name}")
     return found
 
@@ -87,6 +107,7 @@ def find_all(root: Path) -> list[str]:
 
 def main() -> int:
     """Print what is unused."""
+    gc.disable()  # the trees of all modules stay to the end
     found = find_all(ROOT)
     print("\n".join(found) or "Every name is used.")
     return 1 if found else 0

@@ -12,19 +12,20 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 
+from scripts.syntax import Syntax, read_module
+
 _MODELS = "applyviz/records/models/"
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
-def _list_read(tree: ast.AST) -> Iterator[str]:
+def _list_read(module: Syntax) -> Iterator[str]:
     """Yield the names that code reads of objects: attributes, keywords of patterns, and texts without a space."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute):
-            yield node.attr
-        elif isinstance(node, ast.MatchClass):
-            yield from node.kwd_attrs
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and " " not in node.value:
-            yield from _WORD.findall(node.value)
+    yield from (node.attr for node in module.find(ast.Attribute))
+    for pattern in module.find(ast.MatchClass):
+        yield from pattern.kwd_attrs
+    for text in module.list_texts():
+        if " " not in text:
+            yield from _WORD.findall(text)
 
 
 def _list_members(node: ast.ClassDef) -> Iterator[tuple[int, str]]:
@@ -35,21 +36,17 @@ def _list_members(node: ast.ClassDef) -> Iterator[tuple[int, str]]:
             yield statement.lineno, statement.target.id
 
 
-def _list_classes(tree: ast.AST) -> list[ast.ClassDef]:
-    return [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
-
-
 def find_unread(files: Iterable[Path], root: Path, *, named: Iterable[str], ignored: Iterable[str]) -> list[str]:
     """Return one line for each member that nothing reads: path, line, class and name.
 
     - `named`: the names that templates read; `ignored`: patterns of names that are read by other means.
     """
-    trees = {path.relative_to(root).as_posix(): ast.parse(path.read_text()) for path in files}
-    read = {name for tree in trees.values() for name in _list_read(tree)}.union(named)
-    ours = {node.name for tree in trees.values() for node in _list_classes(tree)}
+    modules = {path.relative_to(root).as_posix(): read_module(path) for path in files}
+    read = {name for module in modules.values() for name in _list_read(module)}.union(named)
+    ours = {node.name for module in modules.values() for node in module.find(ast.ClassDef)}
     found = []
-    for path, tree in trees.items():
-        for node in _list_classes(tree) if not path.startswith(_MODELS) else ():
+    for path, module in modules.items():
+        for node in module.find(ast.ClassDef) if not path.startswith(_MODELS) else ():
             is_ours = all(isinstance(base, ast.Name) and base.id in ours for base in node.bases)
             for line, name in _list_members(node) if is_ours else ():
                 is_known = name in read or name.startswith("__") or any(fnmatch(name, one) for one in ignored)

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
 
+from scripts.syntax import list_children, read_module
+
 # The statements of a module, which run when it is imported.
 _STATEMENTS = "<statements>"
 # Modules whose definitions Django, Celery or people find by name.
@@ -28,16 +30,18 @@ _STARTED = frozenset({"main", "load"})
 _DOTTED = re.compile(r"\bapplyviz(?:\.\w+)+")
 _FOLLOWED = 12
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
+_SCOPES = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda})
 _Chain = tuple[str, ...]
 _Name = tuple[str, str]
 
 
-def _walk_scope(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """Yield the nodes of a function without those of the functions and classes in it."""
-    for node in body:
-        yield node
-        if not isinstance(node, _Function | ast.ClassDef | ast.Lambda):
-            yield from _walk_scope(ast.iter_child_nodes(node))
+def _walk_scope(body: Iterable[ast.AST]) -> list[ast.AST]:
+    """Return the nodes of a function without those of the functions and classes in it."""
+    found = list(body)
+    for node in found:
+        if type(node) not in _SCOPES:
+            found += list_children(node)
+    return found
 
 
 def _find_bound(body: Iterable[ast.AST]) -> set[str]:
@@ -65,6 +69,11 @@ class _NameReads(ast.NodeVisitor):
         self.found: set[_Chain] = set()
         self._bound: frozenset[str] = frozenset()
 
+    def generic_visit(self, node: ast.AST) -> None:
+        """Read what is in a node of another kind."""
+        for child in list_children(node):
+            self.visit(child)
+
     def _visit_inside(self, nodes: Iterable[ast.AST], bound: Iterable[str]) -> None:
         before, self._bound = self._bound, self._bound.union(bound)
         for node in nodes:
@@ -91,7 +100,7 @@ class _NameReads(ast.NodeVisitor):
 
     def _visit_loop(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> None:
         targets = {one.id for loop in node.generators for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
-        self._visit_inside(ast.iter_child_nodes(node), targets)
+        self._visit_inside(list_children(node), targets)
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _visit_loop  # noqa: N815 - ast's names
 
@@ -189,15 +198,13 @@ class _Module:
 def _load(root: Path, path: Path, decorators: Iterable[str]) -> _Module:
     parts = path.relative_to(root).with_suffix("").parts
     module = _Module(".".join(parts[:-1] if parts[-1] == "__init__" else parts), path)
-    tree = ast.parse(path.read_text())
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            module.add_import(node)
-        elif isinstance(node, ast.Attribute):
-            module.attributes.add(node.attr)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            module.texts.add(node.value)
-    for statement in tree.body:
+    syntax = read_module(path)
+    imports: list[ast.Import | ast.ImportFrom] = [*syntax.find(ast.Import), *syntax.find(ast.ImportFrom)]
+    for node in imports:
+        module.add_import(node)
+    module.attributes.update(node.attr for node in syntax.find(ast.Attribute))
+    module.texts.update(syntax.list_texts())
+    for statement in syntax.tree.body:
         module.add(statement, decorators)
     return module
 

@@ -23,6 +23,7 @@ _TRANSLATE = re.compile(r"""\{%\s*translate\s+(?:"([^"]*)"|'([^']*)')""")
 _BLOCK = re.compile(r"\{%\s*blocktranslate\b[^%]*%\}(.*?)\{%\s*endblocktranslate\s*%\}", re.DOTALL)
 _PLURAL = re.compile(r"\{%\s*plural\s*%\}")
 _GETTEXT = {"_", "gettext", "gettext_lazy", "ngettext", "ngettext_lazy"}
+_CALL = re.compile(rf"\b(?:{'|'.join(sorted(_GETTEXT))})\s*\(")
 _CATALOGUES = {"sentences.py", "server_sentences.py"}
 _RISKS = ROOT / "applyviz" / "engine" / "risks"  # a risk has its title and its sentences in the module of its rule
 
@@ -45,10 +46,12 @@ def _is_text(node: ast.AST) -> bool:
 
 def find_in_module(text: str, *, is_catalogue: bool = False) -> Iterator[str]:
     """Yield the sentences of a module: arguments of gettext, or all texts of a catalogue that have several words."""
-    tree = ast.parse(text)
-    documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    if not is_catalogue and not _CALL.search(text):
+        return  # most modules have no sentence, and reading the syntax of all takes seconds
+    nodes = list(ast.walk(ast.parse(text)))
+    documentation = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
     found = []
-    for node in ast.walk(tree):
+    for node in nodes:
         if _is_gettext(node):
             found += [arg for arg in getattr(node, "args", ()) if _is_text(arg)]
         elif (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.tracked import ROOT, files_below, parse
+from tests.architecture.tracked import ROOT, files_below, read_module
 
 RUFF = Path(sys.executable).with_name("ruff")
 WAYS = """
@@ -53,10 +53,8 @@ def test_local_time_is_always_that_of_a_given_moment():
     calls = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in files_below("applyviz", ".py")
-        for node in ast.walk(parse(path))
-        if isinstance(node, ast.Call)
-        and getattr(node.func, "id", getattr(node.func, "attr", "")) in ("localtime", "localdate")
-        and not node.args
+        for node in read_module(path).find(ast.Call)
+        if getattr(node.func, "id", getattr(node.func, "attr", "")) in ("localtime", "localdate") and not node.args
     ]
 
     assert not calls

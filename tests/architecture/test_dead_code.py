@@ -9,7 +9,7 @@ import pytest
 from scripts import dead_assets, dead_members, dead_names
 from scripts.dead_code import find_unused
 
-RULES = {"paths": ["applyviz"], "exclude": [], "ignore_names": ["kept*"], "ignore_decorators": ["@register*"]}
+RULES = {"paths": ["applyviz"], "ignore_names": ["kept*"], "ignore_decorators": ["@register*"]}
 
 
 @pytest.fixture

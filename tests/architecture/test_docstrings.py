@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from tests.architecture.tracked import ROOT, files_below, parse
+from scripts.syntax import Syntax
+from tests.architecture.tracked import ROOT, files_below, read_module
 
 FILES = [p for f in ("applyviz", "scripts") for p in files_below(f, ".py") if p.parent.name != "migrations"]
 # What docstrings cite that is not ours, each with its origin.
@@ -55,10 +56,10 @@ GONE = {
 _GONE = re.compile(rf"\b({'|'.join(GONE)})(?:s|d)?\b", re.IGNORECASE)
 
 
-def find_docstrings(tree: ast.Module) -> Iterator[str]:
+def find_docstrings(module: Syntax) -> Iterator[str]:
     """Yield the docstrings of a module, and the texts below its constants and fields."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+    for node in module.find(ast.Expr):
+        if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield node.value.value
 
 
@@ -71,23 +72,22 @@ def find_quoted(texts: tuple[str, ...]) -> Iterator[str]:
 @cache
 def read_docstrings(path: Path) -> tuple[str, ...]:
     """Return the docstrings of a file, found once for all tests of a process."""
-    return tuple(find_docstrings(parse(path)))
+    return tuple(find_docstrings(read_module(path)))
 
 
-def _list_names(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield node.name
-        elif isinstance(node, ast.Name):
-            yield node.id
-        elif isinstance(node, ast.arg | ast.keyword) and node.arg:
-            yield node.arg
-        elif isinstance(node, ast.Attribute):
-            yield node.attr
-        elif isinstance(node, ast.alias):
-            yield from (node.asname or node.name).split(".")
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < _MOST_OF_A_VALUE:
-            yield from _WORD.findall(node.value)
+def _list_names(module: Syntax) -> Iterator[str]:
+    yield from (node.name for node in module.find(ast.FunctionDef))
+    yield from (node.name for node in module.find(ast.AsyncFunctionDef))
+    yield from (node.name for node in module.find(ast.ClassDef))
+    yield from (node.id for node in module.find(ast.Name))
+    yield from (node.arg for node in module.find(ast.arg))
+    yield from (node.arg for node in module.find(ast.keyword) if node.arg)
+    yield from (node.attr for node in module.find(ast.Attribute))
+    for alias in module.find(ast.alias):
+        yield from (alias.asname or alias.name).split(".")
+    for text in module.list_texts():
+        if len(text) < _MOST_OF_A_VALUE:
+            yield from _WORD.findall(text)
 
 
 def _list_members(body: list[ast.stmt]) -> Iterator[str]:
@@ -114,19 +114,19 @@ def _list_self(function: ast.stmt) -> Iterator[str]:
 class Product:
     """The names of the product, its modules, and the members of each module and class."""
 
-    def __init__(self, trees: dict[Path, ast.Module]) -> None:
+    def __init__(self, modules: dict[Path, Syntax]) -> None:
         self.names = {name for names in FOREIGN.values() for name in names.split()}
         # The members of the modules of each name: that of a module with any of its folders, or with none.
         self.modules: dict[str, list[set[str]]] = {}
         self.classes: dict[str, set[str]] = {}
-        for path, tree in trees.items():
+        for path, module in modules.items():
             parts = path.with_suffix("").parts
-            self.names.update(parts, _list_names(tree))
-            members, whole = set(_list_members(tree.body)), [part for part in parts if part != "__init__"]
+            self.names.update(parts, _list_names(module))
+            members, whole = set(_list_members(module.tree.body)), [part for part in parts if part != "__init__"]
             for start in range(len(whole)):
                 self.modules.setdefault(".".join(whole[start:]), []).append(members)
-            for node in ast.walk(tree):
-                if isinstance(node, ast.ClassDef) and not node.bases:
+            for node in module.find(ast.ClassDef):
+                if not node.bases:
                     self.classes.setdefault(node.name, set()).update(_list_members(node.body))
 
     def has(self, dotted: str) -> bool:
@@ -152,7 +152,7 @@ def find_lost(quoted: str, path: Path, product: Product) -> bool:
 
 
 def test_docstrings_name_what_is_there():
-    product = Product({path.relative_to(ROOT): parse(path) for path in FILES})
+    product = Product({path.relative_to(ROOT): read_module(path) for path in FILES})
 
     quoted = [(path, one) for path in FILES for one in find_quoted(read_docstrings(path))]
 
@@ -196,9 +196,9 @@ def test_planted_names_that_are_not_there_are_found(tmp_path, monkeypatch):
     for path, source in PLANTED.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(source)
-    trees = {path: ast.parse(source) for path, source in PLANTED.items()}
-    product, path = Product(trees), next(iter(PLANTED))
-    texts = tuple(find_docstrings(trees[path]))
+    modules = {path: Syntax(source) for path, source in PLANTED.items()}
+    product, path = Product(modules), next(iter(PLANTED))
+    texts = tuple(find_docstrings(modules[path]))
 
     lost = [one for one in find_quoted(texts) if find_lost(one, tmp_path / path, product)]
 

@@ -7,6 +7,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from functools import cache
 
+from scripts.syntax import list_children
 from tests.architecture.tracked import ROOT, files_below, parse
 
 _CATALOGUE = {"_", "gettext", "ngettext", "gettext_lazy", "ngettext_lazy"}
@@ -29,11 +30,11 @@ def _has_words(node: ast.AST, sources: set[str], names: set[str]) -> bool:
     name = _called(node)
     if name in _MEASURES:
         return False
-    if name in _CATALOGUE | sources or (name.startswith("get_") and name.endswith("_display")):
+    if name in _CATALOGUE or name in sources or (name.startswith("get_") and name.endswith("_display")):
         return True
     if (isinstance(node, ast.Attribute) and node.attr == "label") or (isinstance(node, ast.Name) and node.id in names):
         return True
-    return any(_has_words(child, sources, names) for child in ast.iter_child_nodes(node))
+    return any(_has_words(child, sources, names) for child in list_children(node))
 
 
 @cache

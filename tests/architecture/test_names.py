@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tests.architecture.tracked import ROOT, files_below, parse
+from scripts.syntax import Syntax
+from tests.architecture.tracked import ROOT, files_below, read_module
 
 # Each word with what to say instead.
 GONE = {
@@ -36,13 +37,14 @@ _READ = re.compile(r"\{[{%].*?[%}]\}", re.DOTALL)
 _TEXT = re.compile(r"\{%\s*(?:blocktranslate|comment)\b.*?%\}|\"[^\"]*\"|'[^']*'", re.DOTALL)
 
 
-def find_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
+def find_names(module: Syntax) -> Iterator[tuple[int, str]]:
     """The words that are gone, among all names of a module: of what it defines, imports, reads, passes and captures."""
-    for node in ast.walk(tree):
-        for part in node._fields:
-            held = getattr(node, part) if part in _NAMING else None
-            for name in (held,) if isinstance(held, str) else held if part == "names" and held else ():
-                yield from _find_gone(getattr(node, "lineno", 0), name)
+    for kind, nodes in module.kinds.items():
+        for part in _NAMING.intersection(kind._fields):
+            for node in nodes:
+                held = getattr(node, part)
+                for name in (held,) if isinstance(held, str) else held if part == "names" and held else ():
+                    yield from _find_gone(getattr(node, "lineno", 0), name)
 
 
 def _find_gone(line: int, dotted: str | ast.alias) -> Iterator[tuple[int, str]]:
@@ -62,7 +64,9 @@ def _say(path: Path, name: str) -> str:
 
 
 def test_no_name_is_one_of_the_words_that_are_gone():
-    found = [_say(path, name) for path in files_below("applyviz", ".py") for _line, name in find_names(parse(path))]
+    found = [
+        _say(path, name) for path in files_below("applyviz", ".py") for _line, name in find_names(read_module(path))
+    ]
 
     assert found == []
 
@@ -76,8 +80,8 @@ def test_no_template_reads_one_of_them():
 
 
 def test_a_planted_name_is_found():
-    assert list(find_names(ast.parse("def f(way):\n    return 'way'\n"))) == [(1, "way")]
-    assert [name for _line, name in find_names(ast.parse("_say_why = tell = settled = tellers = 1\n"))] == [
+    assert list(find_names(Syntax("def f(way):\n    return 'way'\n"))) == [(1, "way")]
+    assert [name for _line, name in find_names(Syntax("_say_why = tell = settled = tellers = 1\n"))] == [
         "say",
         "tell",
         "settled",
@@ -85,9 +89,9 @@ def test_a_planted_name_is_found():
     assert list(find_read('{% include "a.html" with style=row.look %} a way {{ "no place" }}')) == ["look"]
 
 
-def find_repeated(trees: Iterable[ast.AST]) -> list[str]:
+def find_repeated(modules: Iterable[Syntax]) -> list[str]:
     """Return the class names that occur more than once."""
-    names = Counter(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    names = Counter(node.name for module in modules for node in module.find(ast.ClassDef))
     return sorted(name for name, count in names.items() if count > 1 and name not in REPEATED)
 
 
@@ -95,8 +99,8 @@ def test_a_class_name_means_one_thing():
     """Except in migrations, whose classes Django names."""
     files = [*files_below("applyviz", ".py"), *files_below("scripts", ".py")]
 
-    assert find_repeated(parse(path) for path in files if path.parent.name != "migrations") == []
+    assert find_repeated(read_module(path) for path in files if path.parent.name != "migrations") == []
 
 
 def test_a_repeated_class_name_is_found():
-    assert find_repeated(map(ast.parse, ("class A:\n    class Meta: ...\n", "class A: ...\nclass Meta: ..."))) == ["A"]
+    assert find_repeated(map(Syntax, ("class A:\n    class Meta: ...\n", "class A: ...\nclass Meta: ..."))) == ["A"]

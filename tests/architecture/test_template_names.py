@@ -13,7 +13,8 @@ from django.forms import BoundField, Form
 from django.forms.boundfield import BoundWidget
 from django.http import HttpRequest
 
-from tests.architecture.tracked import ROOT, files_below, parse
+from scripts.syntax import Syntax
+from tests.architecture.tracked import ROOT, files_below, read_module
 
 TEMPLATES = files_below("templates", ".html")
 _TAG = re.compile(r"\{\{(.*?)\}\}|\{%(.*?)%\}", re.DOTALL)
@@ -25,17 +26,13 @@ _DJANGO = {"super", "counter", "counter0", "first", "last", "parentloop", "COOKI
 _DJANGO |= {"url_name", "theme", "get_kind_display", "get_state_display"}
 
 
-def _names(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
-            yield node.name
-        elif isinstance(node, ast.AnnAssign | ast.Assign):
-            targets = [node.target] if isinstance(node, ast.AnnAssign) else node.targets
-            yield from (target.id for target in targets if isinstance(target, ast.Name))
-        elif isinstance(node, ast.keyword) and node.arg:
-            yield node.arg
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
-            yield node.value
+def _names(module: Syntax) -> Iterator[str]:
+    yield from (node.name for node in module.find(ast.FunctionDef))
+    targets = [target for node in module.find(ast.Assign) for target in node.targets]
+    targets += [node.target for node in module.find(ast.AnnAssign)]
+    yield from (target.id for target in targets if isinstance(target, ast.Name))
+    yield from (node.arg for node in module.find(ast.keyword) if node.arg)
+    yield from (text for text in module.list_texts() if text.isidentifier())
 
 
 @lru_cache(maxsize=1)
@@ -43,7 +40,7 @@ def _known() -> frozenset[str]:
     """The names that Python gives to fields, properties, and parts of pages."""
     found = {name for known in _CLASSES for name in dir(known)} | _DJANGO
     for path in files_below("applyviz", ".py"):
-        found.update(_names(parse(path)))
+        found.update(_names(read_module(path)))
     return frozenset(found)
 
 

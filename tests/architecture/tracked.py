@@ -1,10 +1,12 @@
 """The files of this project: those under version control, or of a copy without its history."""
 
 import ast
-import gc
 import subprocess
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
+
+from scripts import syntax
+from scripts.syntax import Syntax
 
 ROOT = Path(__file__).parents[2]
 _LEFT_OUT = {".git", ".venv", "__pycache__", "var", "staticfiles", "node_modules"}
@@ -21,17 +23,14 @@ def tracked_files() -> tuple[Path, ...]:
     return tuple(sorted(path for path in found if path.is_file()))
 
 
-@cache
-def parse(path: Path) -> ast.Module:
-    """The syntax tree of a file, read once for all tests of a process.
+def read_module(path: Path) -> Syntax:
+    """The syntax of a module, read once for all tests of a process."""
+    return syntax.read_module(path)
 
-    Trees stay, and hold no garbage: the search for it would look through all of them again and again.
-    """
-    gc.disable()
-    try:
-        return ast.parse(path.read_text(encoding="utf-8"))
-    finally:
-        gc.enable()
+
+def parse(path: Path) -> ast.Module:
+    """The syntax tree of a module."""
+    return read_module(path).tree
 
 
 def files_below(folder: str, *suffixes: str) -> list[Path]:
