@@ -18,7 +18,7 @@ REPORTS = [DATA / "reported.yaml", *sorted((DATA.parents[1] / "cases" / "reporte
 REPORTED = [(path, given) for path in REPORTS for given in read_reports(path)]
 STORIES = sorted((DATA / "recorded").glob("*.json.gz"))
 # Parts of the files of random cases, so that a few of each are in every run.
-PART = 25
+PART = 10
 RANDOM = [(name, start) for name in ("smp3", "ssa") for start in range(0, 600, PART)]
 
 pytestmark = pytest.mark.conformance
@@ -42,7 +42,7 @@ def test_what_is_told_of_a_report_is_so(path, given):
     expect_all(judge(given), least=0 if not given.documents else 4)
 
 
-@pytest.mark.core(5)
+@pytest.mark.core(4)
 @pytest.mark.parametrize("path", STORIES, ids=lambda path: path.name.partition(".")[0])
 def test_what_is_told_of_a_story_is_so(path):
     expect_all([case for given in read_inputs(path) for case in judge(given)], least=0)

@@ -154,9 +154,9 @@ def test_references_logins_and_globs():
     ],
 )
 def test_the_cost_is_linear_in_hostile_text(part):
-    _, seconds = measure(redact, f"token {part * (400_000 // len(part))}", mark)
+    _, seconds = measure(redact, f"token {part * (200_000 // len(part))}", mark)
 
-    assert seconds < 5
+    assert seconds < 2.5
 
 
 WEB_TOKEN = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJrdWJlcm5ldGVzIn0.c2lnbmF0dXJl"

@@ -22,6 +22,8 @@ FORMS = [
 ]
 
 
+@pytest.mark.core(13)
+@pytest.mark.covering
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.expression.pattern[:40])
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())

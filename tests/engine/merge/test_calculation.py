@@ -73,6 +73,8 @@ def test_steps_merge_to_the_patch_of_kubectls_own_libraries(family: str) -> None
     assert count > 150
 
 
+@pytest.mark.core(20)
+@pytest.mark.covering
 @pytest.mark.parametrize("path", STORIES, ids=lambda path: path.name.partition(".")[0])
 def test_shown_steps_merge_to_the_request_of_the_plan(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every client-side patch of every recorded story, masked as pages show it."""

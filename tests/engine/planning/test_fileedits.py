@@ -87,6 +87,7 @@ SOURCES = {
     "Windows lines": BLOCK.replace("\n", "\r\n"),
     "no newline at the end": BLOCK.rstrip("\n"),
 }
+EDITS = [(n, one, tool) for n in SOURCES for one in (ResolutionKind.GIVE_UP, ResolutionKind.SHARE) for tool in TOOLS]
 
 
 def make_box():
@@ -117,9 +118,9 @@ def without_owners(obj):
     return obj
 
 
-@pytest.mark.parametrize("tool", TOOLS)
-@pytest.mark.parametrize("resolution", [ResolutionKind.GIVE_UP, ResolutionKind.SHARE])
-@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.core(12)
+@pytest.mark.covering
+@pytest.mark.parametrize(("name", "resolution", "tool"), EDITS)
 def test_each_patch_ends_its_conflict(tmp_path, name, resolution, tool):
     box, source = make_box(), SOURCES[name]
     change = plan(box, source)
@@ -138,9 +139,8 @@ def test_each_patch_ends_its_conflict(tmp_path, name, resolution, tool):
         )
 
 
-@pytest.mark.parametrize("tool", TOOLS)
-@pytest.mark.parametrize("resolution", [ResolutionKind.GIVE_UP, ResolutionKind.SHARE])
-@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.core(12)
+@pytest.mark.parametrize(("name", "resolution", "tool"), EDITS)
 def test_patched_source_plans_the_same_as_the_decisions(tmp_path, name, resolution, tool):
     box, source = make_box(), SOURCES[name]
     first = plan(box, source)
