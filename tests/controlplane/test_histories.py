@@ -24,7 +24,7 @@ def find_disagreements(count: int, seed: int) -> list[object]:
 
 @pytest.mark.controlplane
 def test_engine_keeps_ownership_as_go_does(binaries):
-    assert find_disagreements(600, SEED) == []
+    assert find_disagreements(300, SEED) == []
 
 
 @pytest.mark.long

@@ -23,11 +23,11 @@ SEED = int(os.environ.get("APPLYVIZ_SEED", "1"))
 @pytest.mark.controlplane
 @pytest.mark.parametrize("family", sorted(VERSIONS))
 def test_engine_answers_new_cases_as_go_does(family, binaries, tmp_path):
-    write_corpus(CORPUS, tmp_path, [family], count=400, seed=SEED)
+    write_corpus(CORPUS, tmp_path, [family], count=200, seed=SEED)
 
     report = run_corpora([tmp_path])
 
-    assert report.families[family].total == 400
+    assert report.families[family].total == 200
     assert report.agrees, render_report(report, show=2)
 
 
@@ -41,7 +41,7 @@ def find_disagreements(family, count, seed):
 @pytest.mark.controlplane
 @pytest.mark.parametrize("family", ["jmp3", "smp3"])
 def test_engine_merges_every_kind_as_go_does(family, binaries):
-    assert find_disagreements(family, 400, SEED) == []
+    assert find_disagreements(family, 200, SEED) == []
 
 
 @pytest.mark.long
