@@ -28,7 +28,7 @@ from applyviz.conformance.shown import ShownObject, ShownRow
 from applyviz.engine.merge import patches
 from applyviz.engine.objects.errors import MergeError
 from applyviz.engine.objects.paths import FieldPath, render_path
-from applyviz.engine.objects.values import JSONValue, is_same_json
+from applyviz.engine.objects.values import JSONValue, get_at, is_same_json
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyMode
 
@@ -40,6 +40,7 @@ _CLAIMS = (
     (r"clears all field owners", "owners"),
     (r"sets it to false, 0 or an empty value", "set"),
     (r"the order of its entries changes", "order"),
+    (r"gets this node port|moves this node port here", "moved"),
     (r"server", "server"),
     (r"to null", "null"),
     (r"although your manifest contains it", "shared"),
@@ -94,6 +95,9 @@ class _Causes:
         if claim in ("migration", "owners"):
             yield from self._judge_records(claim, path)
             return
+        if claim == "moved":
+            yield from self._judge_moved(row)
+            return
         by_manifest, by_server = self._is_of_merge(path), self._is_of_server(path)
         if claim == "server" and not by_server:
             yield "it is what the merge asks for"
@@ -112,6 +116,16 @@ class _Causes:
         found = covering.find(obj, entry[:-1])
         twins = [e for e in found if any(e.get(n) == v for n, v in keys.items())] if isinstance(found, list) else []
         return any(not _differs(covering.find(twin, below), covering.find(self._after, path)) for twin in twins)
+
+    def _judge_moved(self, row: ShownRow) -> Iterator[str]:
+        """Judge where a value went, or came from: another entry of its list has it on the other side."""
+        is_gone = row.operation == "cleared"
+        other, own = (self._after, self._live) if is_gone else (self._live, self._after)
+        entries, moved = covering.find(other, row.path[:-2]), covering.find(own, row.path)
+        if not isinstance(entries, list) or all(get_at(e, (row.path[-1][2:],)) != moved for e in entries):
+            yield "no other entry has that value"
+        if not is_gone and covering.find(self._manifest, row.path) is not NOTHING:
+            yield "the manifest has it"
 
     def _judge_records(self, claim: str, path: FieldPath) -> Iterator[str]:
         """Judge the records of apply itself, which no merge of values has."""

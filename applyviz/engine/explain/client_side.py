@@ -19,6 +19,8 @@ from applyviz.engine.explain.verdict import (
     UNCHANGED,
     LeafExplanation,
     find_null,
+    find_twin_key,
+    is_answer_to,
     judge_set,
     makes_room,
     name_operation,
@@ -27,7 +29,7 @@ from applyviz.engine.explain.verdict import (
 from applyviz.engine.explain.versions import ObjectVersions
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import FieldPath, element_value, render_path
-from applyviz.engine.objects.values import canonical_json
+from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.walk import MISSING, find_merge_key
 
@@ -43,10 +45,22 @@ def judge_client(versions: ObjectVersions, path: FieldPath, row: Row, manager: s
             return LeafExplanation(operation, *_judge_cleared(versions, path))
         return judge_set(versions, path, operation)
     if wanted is not MISSING:
-        return NULL_AGAIN if wanted is None and live is MISSING else AS_IT_IS
+        return _judge_same(versions, path, live, wanted)
     if live is MISSING:
         return GONE_ALREADY
     return _judge_kept(versions, manager, owners)
+
+
+def _judge_same(versions: ObjectVersions, path: FieldPath, live: JSONValue, wanted: JSONValue) -> LeafExplanation:
+    """Return why a leaf that the manifest has stays as it is."""
+    if wanted is None and live is MISSING:
+        return NULL_AGAIN
+    if is_answer_to(wanted, live):
+        return AS_IT_IS
+    if any(element.startswith("f:$") for element in path):
+        return LeafExplanation(UNCHANGED, Reason.DIRECTIVE)
+    key = find_twin_key(versions, path)
+    return LeafExplanation(UNCHANGED, Reason.FROM_ANOTHER_ENTRY, key) if key else AS_IT_IS
 
 
 def _judge_kept(versions: ObjectVersions, manager: str, owners: tuple[Owner, ...]) -> LeafExplanation:
@@ -72,6 +86,9 @@ def _judge_cleared(versions: ObjectVersions, path: FieldPath) -> tuple[Reason, s
     if shared:
         return Reason.SHARED_MERGE_KEY, shared
     if path in versions.manifest:
+        key = find_twin_key(versions, path) if versions.manifest.get(path) else ""
+        if key and path not in versions.merged:
+            return Reason.FROM_ANOTHER_ENTRY, key
         # Where ownership moves first, the merge starts from an answer, which may lack a value of the manifest already.
         return Reason.SERVER_CHANGED if versions.manifest.get(path) else Reason.MANIFEST_SETS, ""
     if makes_room(versions, path):

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from applyviz.engine.explain.client_side import judge_client
+from applyviz.engine.explain.node_ports import NodePorts
 from applyviz.engine.explain.patching import PATCH, judge_patch
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason, Stage
 from applyviz.engine.explain.rows import MANIFEST, NOWHERE, Row
 from applyviz.engine.explain.server_side import judge_apply
 from applyviz.engine.explain.source import locate
-from applyviz.engine.explain.verdict import LeafExplanation, judge_server, name_operation
+from applyviz.engine.explain.verdict import AS_IT_IS, LeafExplanation, judge_server, name_operation
 from applyviz.engine.explain.versions import AllVersions, ObjectVersions, is_same
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.errors import Conflict, SourcePosition
@@ -84,10 +85,13 @@ class _Judge:
         self, versions: ObjectVersions, mode: str, manager: str, subresource: str, conflicts: tuple[Conflict, ...]
     ) -> None:
         self._versions = versions
+        self._node_ports = NodePorts(versions) if versions.is_service else None
         self._is_client, self._is_patch = mode == CLIENT, mode == PATCH
         self._manager = manager
         self._subresource = subresource
-        self._conflicts = _Conflicts(conflicts) if conflicts else None
+        # The server alone knows the field of a conflict without a path, so no row is its row.
+        placed = tuple(conflict for conflict in conflicts if conflict.path)
+        self._conflicts = _Conflicts(placed) if placed else None
 
     def give_reasons(self) -> Iterator[FieldReason]:
         for path, row in self._versions.rows.items():
@@ -115,8 +119,12 @@ class _Judge:
                 return record
         if versions.is_deletion:
             return LeafExplanation(name_operation(live, after), Reason.REMOVED_FROM_MANIFEST)
-        if self._find_text(path) is not None and not is_same(live, after):
-            return LeafExplanation(name_operation(live, after), Reason.MANIFEST_SETS)
+        if self._find_text(path) is not None:
+            same = is_same(live, after)
+            return AS_IT_IS if same else LeafExplanation(name_operation(live, after), Reason.MANIFEST_SETS)
+        moved = self._node_ports.judge(path, row) if self._node_ports else None
+        if moved is not None:
+            return moved
         by_server = None if merged is after else judge_server(versions, path, row)
         if by_server is not None:
             return by_server

@@ -35,6 +35,8 @@ _BY_REASON: dict[Reason, str] = {
     Reason.SHARED_MERGE_KEY: "Removed although your manifest contains it: another entry with the same `{path}` goes",
     Reason.KEPT_UNDER_ANOTHER_KEY: "the merge keeps it from the live entry with the same `{path}`",
     Reason.FROM_ANOTHER_ENTRY: "set by another entry of your manifest with the same `{path}`",
+    Reason.MOVED_TO: "Moved: `{path}` gets this node port",
+    Reason.MOVED_FROM: "the server moves this node port here from `{path}`",
     Reason.LIVE_ONLY: "live only: kept",
     Reason.OWNED_BY_OTHERS: "live only, kept: {owners} owns it",
     Reason.STILL_OWNED_BY_OTHERS: "Not removed: {owners} still owns it",
@@ -42,6 +44,7 @@ _BY_REASON: dict[Reason, str] = {
     Reason.SERVER_DEFAULT: "server default",
     Reason.SERVER_CHANGED: "the server changes it after the merge",
     Reason.CONFLICTS: "conflict: {owners} owns it with a different value",
+    Reason.CONFLICTS_WHILE_EQUAL: "conflict: {owners} owns it, although the values are equal",
     Reason.TAKEN_OVER: "overwritten: {owners} loses the field",
     Reason.OWNERSHIP_MOVES: "your manifest matches the live object; ownership moves from {owners} to you",
     Reason.RELEASED: "not in your manifest: kept, and {owners} no longer owns it",
@@ -63,6 +66,13 @@ _BY_OPERATION: dict[tuple[Reason, FieldOperation], str] = {
     (Reason.MANIFEST_SETS, FieldOperation.CLEARED): (
         "Removed: your manifest sets it to false, 0 or an empty value, which the server leaves out"
     ),
+    (Reason.FROM_ANOTHER_ENTRY, FieldOperation.CLEARED): (
+        "Removed although your manifest contains it: another entry with the same `{path}` drops it"
+    ),
+    (Reason.FROM_ANOTHER_ENTRY, FieldOperation.UNCHANGED): (
+        "not set: the merge takes entries of your manifest with the same `{path}` for one"
+    ),
+    (Reason.DIRECTIVE, FieldOperation.UNCHANGED): "a directive of a patch, which kubectl obeys: no field",
     (Reason.PATCH_SETS, FieldOperation.CHANGED): "changed by the patch",
     (Reason.REMOVED_FROM_MANIFEST, FieldOperation.UNCHANGED): "no longer in the manifest; already removed",
     (Reason.NULL_CLEARS, FieldOperation.UNCHANGED): "null in the manifest; already absent",
@@ -84,6 +94,7 @@ _BY_MANY: dict[Reason, str] = {
     Reason.OWNED_BY_OTHERS: "live only, kept: {owners} own it",
     Reason.STILL_OWNED_BY_OTHERS: "Not removed: {owners} still own it",
     Reason.CONFLICTS: "conflict: {owners} own it with a different value",
+    Reason.CONFLICTS_WHILE_EQUAL: "conflict: {owners} own it, although the values are equal",
 }
 _BY_KEY = "`{list}` merges by {keys}: this entry is new"
 _BY_VALUE = "`{list}` is a set: this value is new"

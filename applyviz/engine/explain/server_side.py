@@ -8,6 +8,7 @@ those in the manifest move, the others are removed, and a server default comes b
 
 from __future__ import annotations
 
+from applyviz.engine.diff.structural import is_same_at
 from applyviz.engine.explain.client_side import name_owners
 from applyviz.engine.explain.reasons import FieldOperation, Reason
 from applyviz.engine.explain.rows import Row
@@ -28,6 +29,7 @@ from applyviz.engine.explain.versions import ObjectVersions
 from applyviz.engine.objects.errors import Conflict
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import FieldPath, render_path
+from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.schema.walk import MISSING
 
 APPLY = "Apply"
@@ -46,11 +48,14 @@ def judge_apply(
 
     - `conflicts`: the unresolved conflicts that touch the leaf.
     """
-    after, live, _, _, _, owners_before, owners_after, _ = row
+    after, live, wanted, _, _, owners_before, owners_after, _ = row
     operation = name_operation(live, after)
     if conflicts and operation is UNCHANGED:
         names = ", ".join(dict.fromkeys(c.manager for c in conflicts))
-        return LeafExplanation(FieldOperation.CONFLICT, Reason.CONFLICTS, names)
+        is_equal = _is_equal(versions, path, wanted, live)
+        return LeafExplanation(
+            FieldOperation.CONFLICT, Reason.CONFLICTS_WHILE_EQUAL if is_equal else Reason.CONFLICTS, names
+        )
     others = [o for o in owners_before if o.manager != manager or o.operation != APPLY or o.subresource != subresource]
     was_own = len(others) < len(owners_before)
     losers = [o for o in others if o not in owners_after]
@@ -61,6 +66,13 @@ def judge_apply(
     if operation is FieldOperation.CLEARED:
         return LeafExplanation(operation, *_judge_cleared(versions, path, was_own, losers))
     return _judge_written(versions, path, operation, losers)
+
+
+def _is_equal(versions: ObjectVersions, path: FieldPath, wanted: JSONValue, live: JSONValue) -> bool:
+    """Return whether a conflict is about equal values: two spellings, or an empty value that the server leaves out."""
+    if wanted is MISSING or live is MISSING:
+        return wanted is not MISSING and not wanted
+    return is_same_at(versions.root, path, wanted, live)
 
 
 def _explain_moved(row: Row, losers: list[Owner], manager: str) -> LeafExplanation | None:

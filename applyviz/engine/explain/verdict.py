@@ -65,7 +65,8 @@ def judge_server(versions: ObjectVersions, path: FieldPath, row: Row) -> LeafExp
         return None
     if merged is MISSING and after == {} and versions.merged.is_hollow(path):
         return None  # the server leaves out the empty maps that the merge asks for below, and the rest is this
-    if merged is MISSING and versions.merged.find_above(path) is None:
+    is_left = operation is UNCHANGED and path in versions.manifest
+    if merged is MISSING and not is_left and versions.merged.find_above(path) is None:
         if operation in (FieldOperation.SET, FieldOperation.CHANGED):
             operation = FieldOperation.DEFAULTED
         return LeafExplanation(operation, Reason.SERVER_DEFAULT, stage=Stage.DEFAULTS)
@@ -155,6 +156,18 @@ def find_written_beside(versions: ObjectVersions, path: FieldPath) -> str:
         key = find_merge_key(versions.root if versions.is_strategic else None, entry)
         twins = versions.manifest.list_twins(entry, key) if key else ()
         if any(is_answer_to(versions.manifest.get((*twin, *below)), after) for twin in twins):
+            return key
+    return ""
+
+
+def find_twin_key(versions: ObjectVersions, path: FieldPath) -> str:
+    """Return the merge key that the entry of a leaf shares with another entry of the manifest; "" if with none."""
+    for length in range(1, len(path)):
+        entry = path[:length]
+        if entry[-1][0] != "k":
+            continue
+        key = find_merge_key(versions.root if versions.is_strategic else None, entry)
+        if key and versions.manifest.list_twins(entry, key):
             return key
     return ""
 

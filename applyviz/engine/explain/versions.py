@@ -131,7 +131,8 @@ class ObjectVersions:
     ) -> None:
         self.root: Node | None = kind.root if kind is not None else None
         self.is_strategic = kind is not None and kind.is_strategic
-        self.is_secret = kind is not None and (kind.gvk.group, kind.gvk.kind) == ("", "Secret")
+        core = kind.gvk.kind if kind is not None and not kind.gvk.group else ""
+        self.is_secret, self.is_service = core == "Secret", core == "Service"
         self.has_last_applied = versions.last_applied is not None
         self.is_deletion = all(v is None for v in (versions.manifest, versions.merged, versions.after))
         self.topology = of_root(self.root)

@@ -28,6 +28,7 @@ PATCHES = yaml.safe_load((FOLDER / "patches.yaml").read_text())
 SERVER_SIDE = yaml.safe_load((FOLDER / "server-side.yaml").read_text())
 IDENTITY = {"apiVersion": "apps/v1", "kind": "Deployment"}
 KIND = builtin.bundled().find_kind(GroupVersionKind("apps", "v1", "Deployment"))
+SERVICE = builtin.bundled().find_kind(GroupVersionKind("", "v1", "Service"))
 
 
 def complete(obj):
@@ -37,13 +38,14 @@ def complete(obj):
 def explain_client_side(case):
     last_applied, manifest, live = (complete(case[v]) for v in ("last_applied", "manifest", "live"))
     merged = complete(case.get("merged"))
+    kind = SERVICE if case.get("kind") == "Service" else KIND
     if merged is None and manifest is not None:
-        patch = patches.compute(last_applied, manifest, live, kind=KIND)
-        merged = patches.apply(live, patch.body, patch.content_type, kind=KIND)
+        patch = patches.compute(last_applied, manifest, live, kind=kind)
+        merged = patches.apply(live, patch.body, patch.content_type, kind=kind)
     versions = SimpleNamespace(
         last_applied=last_applied, manifest=manifest, live=live, merged=merged, after=complete(case.get("after"))
     )
-    return explain(versions=versions, mode="client", manager="kubectl", kind=KIND, owners_before=read_owners(live))
+    return explain(versions=versions, mode="client", manager="kubectl", kind=kind, owners_before=read_owners(live))
 
 
 def explain_patch(case):
