@@ -201,3 +201,14 @@ def test_deletion_that_takes_too_long_ends_unknown_and_creates_nothing(team):
     assert (run.state, team.outcomes(run)) == (RunState.FAILED, ["unknown"])
     assert "still there after 1 s" in run.results.get().detail
     assert team.live(JOB_PATH)["metadata"]["deletionTimestamp"]
+
+
+@pytest.mark.parametrize("mode", ApplyMode)
+def test_replacing_an_object_of_another_tool_is_a_risk_to_acknowledge(team, mode):
+    held = [text.replace("{example.com", "{meta.helm.sh/release-name: shop, example.com") for text in (FIRST, SECOND)]
+    team.apply(held[0], mode=mode)
+
+    plan = team.plan(held[1], mode=mode, replacement=Replacement(kinds=("Job",)))
+
+    levels = dict(plan.changes.get().risk_levels)
+    assert (levels["replace"], levels["belongs-to-other"]) == ("high", "high")

@@ -6,7 +6,7 @@ versions of an object are in `engine/risks`; deletions add their risks where the
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from applyviz.engine.objects.refs import ObjectRef
@@ -19,6 +19,7 @@ from applyviz.engine.risks.immutable import IMMUTABLE_FIELD
 from applyviz.engine.risks.model import Risk, RiskLevel
 from applyviz.engine.risks.planning.ownership import FORCED
 from applyviz.engine.risks.rules import sort_risks
+from applyviz.engine.risks.set_context import BELONGS_TO_OTHER, KOPS_ADDON
 
 
 def name_object(ref: ObjectRef) -> dict[str, str]:
@@ -49,6 +50,21 @@ def list_losses(ref: ObjectRef, live: JSONObject, manifest: JSONObject | None, o
     return list(find_losses(ref, live, manifest, is_foreground=is_foreground, seconds=options.deletion_seconds))
 
 
+def note_others(risks: Iterable[Risk], options: ApplyOptions, *, is_gone: bool) -> Iterator[Risk]:
+    """Yield the risks of an object that is deleted; that another tool manages it is a high one.
+
+    - `is_gone`: it is not created again. The addon manager of a kOps channel is no other tool for the addons that this
+      plan applies.
+    """
+    for risk in risks:
+        belongs = risk.kind is BELONGS_TO_OTHER
+        if belongs and (options.channel is None or risk.facts["tool"] != KOPS_ADDON):
+            facts = {**risk.facts, "deleted": "yes"} if is_gone else risk.facts
+            yield replace(risk, level=RiskLevel.HIGH, facts=facts)
+        elif not (belongs and is_gone):
+            yield risk
+
+
 def add_write_risks(change: PlannedObject, *, own: Collection[str], options: ApplyOptions) -> PlannedObject:
     """Return the change with the risks of how it is written; its fields and their owners must be set.
 
@@ -59,7 +75,8 @@ def add_write_risks(change: PlannedObject, *, own: Collection[str], options: App
         facts = {"fields": ", ".join(change.refused_fields)} if change.refused_fields else {}
         found.append(REPLACED.at(facts={**name_object(change.ref), **facts}))
         found += list_losses(change.ref, change.versions.live or {}, change.versions.manifest, options)
-        change = replace(change, risks=tuple(r for r in change.risks if r.kind is not IMMUTABLE_FIELD))
+        left = (risk for risk in change.risks if risk.kind is not IMMUTABLE_FIELD)
+        change = replace(change, risks=tuple(note_others(left, options, is_gone=False)))
     found += find_moves(change, options)
     kept = drop_intended(change.risks, options.list_handovers(change.ref.key))
     risks = sort_risks((*kept, *(risk for risk in found if risk is not None)))

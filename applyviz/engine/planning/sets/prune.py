@@ -7,7 +7,7 @@ error nothing is deleted.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from applyviz.engine.objects.errors import PlanError
@@ -17,7 +17,7 @@ from applyviz.engine.objects.values import get_at
 from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject, Refusal, Versions
 from applyviz.engine.planning.objects.change_builder import REJECTED
 from applyviz.engine.planning.objects.context import PlanningContext
-from applyviz.engine.planning.objects.write_risks import list_losses, name_object
+from applyviz.engine.planning.objects.write_risks import list_losses, name_object, note_others
 from applyviz.engine.planning.simulation.dry_run_result import DryRunVerdict, read_dry_run
 from applyviz.engine.requests import applyset
 from applyviz.engine.requests.calls import RequestTarget
@@ -30,7 +30,6 @@ from applyviz.engine.risks.deletions import DELETED
 from applyviz.engine.risks.model import Risk, RiskLevel, RiskSubject
 from applyviz.engine.risks.pruning import find_changed_choices, find_narrowed, find_prune_risks
 from applyviz.engine.risks.rules import find_risks, sort_risks
-from applyviz.engine.risks.set_context import BELONGS_TO_OTHER, KOPS_ADDON
 from applyviz.engine.schema.model import SchemaOrigin
 
 _REFUSALS = (DryRunVerdict.REFUSED, DryRunVerdict.CONFLICTS)
@@ -134,18 +133,6 @@ def _note_dry_run(change: PlannedObject, answer: Answer) -> PlannedObject:
     return replace(change, certainty_reason=dry_run.reason)
 
 
-def _note_others(risks: Iterable[Risk], options: ApplyOptions) -> Iterator[Risk]:
-    """Yield the risks of a deletion; that another tool manages the object is a high one.
-
-    - The addon manager of a kOps channel is no other tool for the addons that this plan applies.
-    """
-    for risk in risks:
-        if risk.kind is not BELONGS_TO_OTHER:
-            yield risk
-        elif options.channel is None or risk.facts["tool"] != KOPS_ADDON:
-            yield replace(risk, level=RiskLevel.HIGH, facts={**risk.facts, "deleted": "yes"})
-
-
 def plan_deletion(
     found: Prunable, *, options: ApplyOptions, context: PlanningContext, risks: Iterable[Risk] = ()
 ) -> Flow[PlannedObject]:
@@ -165,7 +152,7 @@ def plan_deletion(
     )
     # Who reviews a deletion expects it; an object that its set lost is a surprise.
     level = RiskLevel.MEDIUM if options.is_deleting else RiskLevel.HIGH
-    others = _note_others(find_risks(subject), options)
+    others = note_others(find_risks(subject), options, is_gone=True)
     deleted = DELETED.at(facts={**name_object(ref), **_name_reason(options)}, level=level)
     change = PlannedObject(
         ref=ref,
