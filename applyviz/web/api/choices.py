@@ -14,6 +14,7 @@ from applyviz.web.api.problems import ProblemsError, SourceProblem
 from applyviz.web.reviews.forms.prune import ALLOWLIST, APPLYSET
 
 UNEXPLAINED = "requested by a program without a reason"
+_OF_PRUNE = ("selector", "prune_all", "prune_allowlist", "prune_except", "applyset")
 _OF_ADDONS = ("addons_anyway", "marking_addons")
 _KEYS = ("selector", "all", "allowlist", "applyset", "except")
 
@@ -56,9 +57,20 @@ def _join(given: JSONObject, name: str) -> str:
     return " ".join(value)
 
 
+def _refuse_twice(given: JSONObject) -> None:
+    """Raise `ProblemsError` for a choice that a body makes in both forms: one of them would not count."""
+    twice = [name for name in _OF_PRUNE if isinstance(given.get("prune"), dict) and given.get(name)]
+    problems = [SourceProblem("write it in the object prune", field=name) for name in twice]
+    if "without" in given and given.get("leave_out"):
+        problems.append(SourceProblem("give without or leave_out, not both", field="leave_out"))
+    if problems:
+        raise ProblemsError(problems)
+
+
 def flatten(given: JSONObject) -> JSONObject:
     """Return a body whose choices are the texts of the form; raises `ProblemsError` for one of another shape."""
     body: MutableObject = dict(given)
+    _refuse_twice(given)
     if isinstance(given.get("prune"), dict):
         body |= _flatten_prune(body.pop("prune"))
     if isinstance(given.get("replace"), list):
@@ -70,6 +82,8 @@ def flatten(given: JSONObject) -> JSONObject:
     for name in _OF_ADDONS:
         if isinstance(given.get(name), list):
             body[name] = _join(body, name)
+    if isinstance(given.get("propagation"), str):
+        body["propagation"] = body["propagation"].capitalize()  # kubectl writes it in small letters
     if type(given.get("deletion_seconds")) is int:
         body["deletion_seconds"] = str(given["deletion_seconds"])
     return body

@@ -45,6 +45,10 @@ class _TextForm(forms.Form):
         self._odd = [name for name in given if name not in self.base_fields and name not in self.extra]
         self._untyped = [n for n, v in given.items() if n in self.base_fields and not isinstance(v, (str, type(None)))]
         super().__init__({name: value for name, value in given.items() if isinstance(value, str)})
+        for field in self.fields.values():
+            if isinstance(field, forms.ChoiceField):
+                named = ", ".join(str(value) for value, _text in field.choices if value)
+                field.error_messages["invalid_choice"] = f"%(value)s is none of {named}"
 
     def clean(self) -> dict[str, Any]:
         """Report unknown names: a misspelled option must not be ignored silently."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from applyviz.engine.objects.values import JSONObject, MutableObject
 from applyviz.records.models import Preset
 from applyviz.web.api.problems import ProblemsError, SourceProblem
+from applyviz.web.reviews.forms.prune import KEEP
 from applyviz.web.reviews.forms.reviews import OptionFields, write_text
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.errors import NotVisibleError
@@ -26,7 +27,7 @@ _OF_PATCH = ("patch_objects", "patch_type", "patch_subresource")
 _GROUPS = {
     "git_repository": ("git_ref", "git_path", "follow"),
     "chart": ("chart_repository", "chart_version", "chart_release", "chart_values_files"),
-    "prune": _OF_PRUNE,
+    "prune": ("selector", "prune_all", "prune_allowlist", "applyset"),
     "operation": ("prune", *_OF_PRUNE, "replace", "takes_from", "clear_patch", *_OF_PATCH),
 }
 
@@ -58,6 +59,8 @@ def _read(name: str, value: object) -> str:
 def _list_answered(given: JSONObject) -> frozenset[str]:
     """Return the fields of the form that a body fills itself, directly or by the group that they belong to."""
     named = {name for name in FIELDS if _NAMES.get(name, name) in given}
+    if "prune" in given and given["prune"] in (None, "", KEEP):
+        named.add("prune_except")  # what a preset never prunes stays so with another selector, but needs a prune
     return frozenset(named.union(*(names for head, names in _GROUPS.items() if head in given)))
 
 

@@ -75,7 +75,9 @@ class LeftOutForm(forms.Form):
         names = read_names(self.cleaned_data["leave_out"])
         odd = [name for name in names if not is_object(name)]
         if odd:
-            raise ValidationError(_text("%(name)s is no object such as batch/Job/default/migrate") % {"name": odd[0]})
+            raise ValidationError(
+                _text("%(name)s is no object such as batch/Job/default/migrate or core/Node//main") % {"name": odd[0]}
+            )
         return names
 
     def clean(self) -> dict[str, Any]:
@@ -125,15 +127,18 @@ class DeletionForm(forms.Form):
         odd = find_odd_names(names)
         if odd:
             raise ValidationError(
-                _text("%(name)s is no kind such as batch/Job, and no object such as batch/Job/default/migrate")
+                _text(
+                    "%(name)s is no kind such as batch/Job, and no object such as batch/Job/default/migrate or "
+                    "core/Node//main"
+                )
                 % {"name": odd[0]}
             )
         return names
 
     def add_deletion(self, options: ApplyOptions) -> ApplyOptions:
-        """Return the options with what this form chooses; empty fields choose nothing."""
+        """Return the options with what this form chooses; without the field of replacements, their choice stays."""
         chosen = self.cleaned_data
-        if chosen["replace"]:
+        if "replace" in self.data:
             options = choose_names(options, chosen["replace"])
         return replace(
             options,
