@@ -110,3 +110,26 @@ def test_runs_of_many_other_sets_do_not_hide_the_last_one(team, monkeypatch):
     assert changed(team.plan(labelled("a1"), selector="app=a", **MAPS)) == [
         {"choice": "The selector", "before": "app in (a)", "now": "app=a", "run": "1"}
     ]
+
+
+def placed(name, namespace, **labels):
+    return labelled(name, **labels).replace("metadata:\n", f"metadata:\n  namespace: {namespace}\n", 1)
+
+
+def test_same_names_in_another_namespace_are_another_set(team, monkeypatch):
+    monkeypatch.setattr(prune_history, "_MOST_RUNS", 1)
+    team.apply(*(f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}}}\n" for name in ("one", "two")))
+    team.apply(placed("a", "one"), placed("dropped", "one"), selector="app=a", namespace="one", **MAPS)
+    team.apply(placed("a", "two"), placed("dropped", "two"), selector="app in (a)", namespace="two", **MAPS)
+
+    assert changed(team.plan(placed("a", "one"), selector="app=a", namespace="one", **MAPS)) == []
+
+
+def test_set_that_moves_to_another_namespace_is_compared_with_its_last_run(team):
+    team.apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: one}\n")
+    team.apply(placed("a", "one"), selector="app in (a)", **MAPS)
+    team.apply(labelled("dropped"), **CLIENT)
+
+    assert changed(team.plan(labelled("a"), selector="app=a", **MAPS)) == [
+        {"choice": "The selector", "before": "app in (a)", "now": "app=a", "run": "2"}
+    ]

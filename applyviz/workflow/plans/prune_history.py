@@ -1,14 +1,15 @@
 """Find the last runs of the same set, so that a plan which prunes can say what changed since.
 
 A set has no name of its own where kubectl prunes by allowlist. A run is of the same set if it applied at least half of
-the objects of the plan; where no run did, the newest one that applied any of them besides its Namespaces, which several
-sets share. Reverts are no runs of a set: their files are made up.
+the objects of the plan; where no run did in their namespaces, in whatever namespace; where none did at all, the newest
+one that applied any of them besides its Namespaces, which several sets share. Reverts are no runs of a set: their files
+are made up.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from django.db.models import QuerySet
 
@@ -21,7 +22,7 @@ from applyviz.engine.requests.options import PruneMode
 from applyviz.records.enums import RunState
 from applyviz.records.models import ApplyRun, ObjectChange, Plan
 
-_Name = tuple[str, str, str]
+_Name = tuple[str, str, str, str]
 _SEARCHED = (PruneMode.ALLOWLIST, PruneMode.APPLYSET)
 _PRUNING = tuple(mode.value for mode in _SEARCHED)
 _MOST_RUNS = 20
@@ -30,34 +31,49 @@ _APPLIED = (Operation.CREATE, Operation.UPDATE, Operation.UNCHANGED, Operation.R
 _NAMESPACE = ("", "Namespace")
 
 
-def _list_runs(plan: Plan, names: Iterable[_Name]) -> QuerySet[ApplyRun]:
-    """Return the runs on the cluster of a plan that applied one of some objects, the newest first."""
-    kinds, probed = {kind for _group, kind, _name in names}, sorted({name for _group, _kind, name in names})
-    probed = probed[:: -(-len(probed) // _MOST_PROBED) or 1]
-    having = ObjectChange.objects.filter(name__in=probed, kind__in=kinds, operation__in=_APPLIED)
-    runs = ApplyRun.objects.filter(
-        plan__target__cluster=plan.target.cluster,
-        plan__in=having.order_by().values("plan_id"),
-        plan__options__action__isnull=True,
-        plan__review__undoes__isnull=True,
-        state=RunState.APPLIED,
-    )
-    return runs.select_related("plan__revision").order_by("-number")
+@dataclass(frozen=True, slots=True)
+class _Set:
+    """The objects of a plan by group, kind, namespace and name; in no namespace, they count as in the default one."""
+
+    default: str
+    names: frozenset[_Name]
+
+    def count_in(self, run: ApplyRun, *, has_moved: bool) -> int:
+        """Return how many of the objects a run applied; `has_moved`: in whatever namespace."""
+        rows = _list_applied(run).values_list("group", "kind", "namespace", "name")
+        applied = {(group, kind, namespace or self.default, name) for group, kind, namespace, name in rows}
+        if not has_moved:
+            return len(self.names & applied)
+        return len({name[:2] + name[3:] for name in self.names} & {name[:2] + name[3:] for name in applied})
+
+    def list_runs(self, runs: QuerySet[ApplyRun], *, has_moved: bool) -> QuerySet[ApplyRun]:
+        """Return those of the runs, the newest first, that applied one of some of the objects."""
+        _groups, kinds, namespaces, names = map(set, zip(*self.names, strict=True))
+        probed = sorted(names)[:: -(-len(names) // _MOST_PROBED)]
+        having = ObjectChange.objects.filter(name__in=probed, kind__in=kinds, operation__in=_APPLIED)
+        having = having if has_moved else having.filter(namespace__in=namespaces | {""})
+        found = runs.filter(plan__in=having.order_by().values("plan_id"))
+        return found.select_related("plan__revision").order_by("-number")[:_MOST_RUNS]
+
+    def find_run(self, runs: QuerySet[ApplyRun]) -> ApplyRun | None:
+        """Return the newest run of this set; None for none."""
+        partial = None
+        for has_moved in (False, True):
+            for run in self.list_runs(runs, has_moved=has_moved):
+                shared = self.count_in(run, has_moved=has_moved)
+                if shared * 2 >= len(self.names):
+                    return run
+                partial = partial or (run if shared else None)
+        return partial
+
+
+def _read_set(documents: Iterable[ManifestDocument], default: str) -> _Set:
+    named = frozenset((d.ref.gvk.group, d.ref.gvk.kind, d.ref.namespace or default, d.ref.name) for d in documents)
+    return _Set(default, frozenset(name for name in named if name[:2] != _NAMESPACE) or named)
 
 
 def _list_applied(run: ApplyRun) -> QuerySet[ObjectChange]:
     return run.plan.changes.filter(operation__in=_APPLIED).order_by("position")
-
-
-def _find_run(runs: QuerySet[ApplyRun], names: frozenset[_Name]) -> ApplyRun | None:
-    """Return the newest run that applied at least half of the objects, or else the newest that applied any of them."""
-    partial = None
-    for run in runs[:_MOST_RUNS]:
-        shared = names & set(_list_applied(run).values_list("group", "kind", "name"))
-        if len(shared) * 2 >= len(names):
-            return run
-        partial = partial or (run if shared else None)
-    return partial
 
 
 def _describe(run: ApplyRun) -> EarlierRun:
@@ -72,13 +88,18 @@ def _list_objects(run: ApplyRun) -> Iterator[ObjectRef]:
 
 def find_earlier_run(plan: Plan, documents: Iterable[ManifestDocument]) -> EarlierRun | None:
     """Return the last run of the set of a plan that prunes, with the last of its runs that pruned; None without one."""
-    if options_from_json(plan.options).prune.mode not in _SEARCHED:
+    options = options_from_json(plan.options)
+    planned = _read_set(documents, options.namespace)
+    if options.prune.mode not in _SEARCHED or not planned.names:
         return None
-    named = frozenset((d.ref.gvk.group, d.ref.gvk.kind, d.ref.name) for d in documents)
-    names = frozenset(name for name in named if name[:2] != _NAMESPACE) or named
-    runs = _list_runs(plan, names)
-    last = _find_run(runs, names)
+    runs = ApplyRun.objects.filter(
+        plan__target__cluster=plan.target.cluster,
+        plan__options__action__isnull=True,
+        plan__review__undoes__isnull=True,
+        state=RunState.APPLIED,
+    )
+    last = planned.find_run(runs)
     if last is None:
         return None
-    pruned = _find_run(runs.filter(plan__options__prune__mode__in=_PRUNING), names)
+    pruned = planned.find_run(runs.filter(plan__options__prune__mode__in=_PRUNING))
     return replace(_describe(last), pruned=_describe(pruned) if pruned not in (None, last) else None)

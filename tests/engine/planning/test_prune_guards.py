@@ -44,6 +44,12 @@ def test_set_without_objects_prunes_nothing(options):
             ["The list of kinds that are never pruned"],
         ),
         (SET, replace(SET, prune=Prune(PruneMode.APPLYSET, applyset="configmaps/shop")), ["The ApplySet parent"]),
+        (replace(SET, prune=replace(SET.prune, applyset=f"secrets/{SET.prune.applyset}")), SET, []),
+        (
+            prune_by_allowlist("core/v1/Secret", "core/v1/ConfigMap"),
+            prune_by_allowlist("core/v1/ConfigMap", "core/v1/Secret"),
+            [],
+        ),
     ],
 )
 def test_choices_that_differ_from_the_last_run_are_risks_of_the_first_deletion(before, now, told):

@@ -85,18 +85,19 @@ def find_named(options: ApplyOptions, context: PlanningContext) -> Flow[tuple[li
 
 
 def describe_choices(options: ApplyOptions) -> dict[str, str]:
-    """Return each choice that decides what is pruned, by its name."""
+    """Return each choice that decides what is pruned, by its name; those that mean the same are the same."""
     chosen = options.prune
     if chosen.mode is PruneMode.NONE:
         return {"The prune method": "none"}
-    excepted = {"The list of kinds that are never pruned": ", ".join(chosen.excepted) or "empty"}
+    excepted = {"The list of kinds that are never pruned": ", ".join(sorted(set(chosen.excepted))) or "empty"}
     if chosen.mode is PruneMode.APPLYSET:
-        parent = f"{chosen.applyset} in {options.namespace}"
+        named = chosen.applyset if "/" in chosen.applyset else f"secrets/{chosen.applyset}"
+        parent = f"{named} in {options.namespace}"
         return {"The prune method": "ApplySet", "The ApplySet parent": parent, **excepted}
     return {
         "The prune method": "allowlist",
         "The selector": options.selector or "empty (--all)",
-        "The allowlist": ", ".join(chosen.allowlist) or "kubectl's",
+        "The allowlist": ", ".join(sorted(set(chosen.allowlist))) or "kubectl's",
         "The default namespace": options.namespace,
         **excepted,
     }
