@@ -39,7 +39,7 @@ class PatchedFieldRow:
 
 @dataclass(frozen=True, slots=True)
 class PatchColumn:
-    """What a patch does as one type; `operations` are those of a JSON patch, which has a body of its own."""
+    """What a patch does as one type; `lines` are the body of a type that does not take the body as it was written."""
 
     title: str | Promise
     is_written: bool
@@ -47,8 +47,9 @@ class PatchColumn:
     error: str
     fields: tuple[PatchedFieldRow, ...]
     more: int
-    operations: tuple[BodyLine, ...] = ()
+    lines: tuple[BodyLine, ...] = ()
     hidden_lines: int = 0
+    has_positions: bool = False
 
 
 def _present_field(reason: FieldReason) -> PatchedFieldRow:
@@ -56,7 +57,8 @@ def _present_field(reason: FieldReason) -> PatchedFieldRow:
 
 
 def _present(kind: PatchKind) -> PatchColumn:
-    lines, hidden = print_lines(kind.body) if kind.type is PatchType.JSON else ((), 0)
+    is_json = kind.type is PatchType.JSON
+    lines, hidden = print_lines(kind.body, is_patch=not is_json) if kind.is_derived else ((), 0)
     return PatchColumn(
         _TITLES[kind.type],
         kind.is_written,
@@ -66,6 +68,7 @@ def _present(kind: PatchKind) -> PatchColumn:
         max(0, len(kind.fields) - _MOST),
         lines,
         hidden,
+        has_positions=is_json,
     )
 
 
