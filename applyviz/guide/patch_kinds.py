@@ -1,8 +1,8 @@
 """One patch as each of the three types: what its body does to one live object, and the operations that do the same.
 
 Rule: https://kubernetes.io/docs/tasks/manage-kubernetes-objects/update-api-object-kubectl-patch/. A strategic merge
-patch and a JSON merge patch have one form of body, and differ in lists. A JSON patch has another one: the operations are
-derived from the result of a merge, and merges from the result of operations.
+patch and a JSON merge patch have one form of body, and differ in lists. A JSON patch has another one: its operations
+are derived from the result of a merge, and merges from the result of operations.
 """
 
 from __future__ import annotations

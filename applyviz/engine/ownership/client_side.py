@@ -123,6 +123,24 @@ def take_fields(
     return kept
 
 
+def list_others(live: JSONObject, path: FieldPath, *, manager: str) -> tuple[str, ...]:
+    """Return the managers other than `manager` that own something at or below a field, not through a subresource.
+
+    - Raises `OwnershipError` if an entry cannot be read.
+    """
+    entries = (e for e in find_entries(live) or () if e.get("manager") != manager and not e.get("subresource"))
+    owners = (e.get("manager") or "" for e in entries if _owns(_read(e), path))
+    return tuple(dict.fromkeys(name for name in owners if name))
+
+
+def _owns(owned: FieldSet, path: FieldPath) -> bool:
+    if owned.has(path):
+        return True
+    for element in path:
+        owned = owned.below(element)
+    return bool(owned)
+
+
 def list_set(live: JSONObject, names: Collection[str], manifest: JSONObject) -> list[tuple[FieldPath, str]]:
     """Return the fields that a manifest sets and that these managers own in part, each with its manager.
 

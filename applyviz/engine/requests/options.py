@@ -120,8 +120,9 @@ class Handover:
 class TakenField:
     """One field that an apply takes from another field manager, which then no longer owns it.
 
-    - `key`: the object (`ObjectRef.key`); `path`: the field; `manager`: the owner that gives it up, "" for none.
-    - `is_live`: the manifest gets the live value first, as the edit of its file then says.
+    - `key`: the object (`ObjectRef.key`); `path`: the field; `manager`: the owner that gives it up.
+    - `is_live`: the manifest gets the live value first, as the edit of its file then says. Without a manager, all
+      others give the field up; client-side, nobody has to.
     """
 
     key: tuple[str, ...]

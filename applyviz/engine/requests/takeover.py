@@ -55,7 +55,10 @@ def list_entries(
 def _list_taken(target: RequestTarget, live: JSONObject, manifest: JSONObject) -> tuple[HandedField, ...]:
     """Return the fields to take from other managers: the chosen ones, and what the manifest sets of named managers."""
     options = target.options
-    chosen = [(one.path, one.manager) for one in options.list_taken(target.ref.key) if one.manager]
+    chosen = []
+    for one in options.list_taken(target.ref.key):
+        others = client_side.list_others(live, one.path, manager=options.field_manager) if one.is_live else ()
+        chosen += [(one.path, name) for name in ((one.manager,) if one.manager else others)]
     found = client_side.list_set(live, options.takes_from, manifest) if options.takes_from else []
     return tuple(HandedField(path, name) for path, name in dict.fromkeys((*chosen, *found)))
 

@@ -214,10 +214,7 @@ class _Chooser:
     def take(
         self, options: ApplyOptions, move: Move, holder: FieldHolder, paths: tuple[FieldPath, ...]
     ) -> ApplyOptions:
-        """Return the options with fields taken from the managers of a move; without any, from all others.
-
-        - Before the first plan, the other managers are not known: without names, they own the fields as well.
-        """
+        """Return the options with fields taken from the managers of a move; without any, from all others."""
         key = holder.ref.key
         if self.latest is None or holder.change is None:
             taken = [TakenField(key, path, name, is_live=True) for path in paths for name in move.managers or ("",)]

@@ -46,6 +46,15 @@ def test_taken_field_leaves_no_entries_behind_of_which_only_keys_are_left():
     assert show(found) == {"first": OWNED}
 
 
+def test_others_own_a_field_or_what_is_below_it():
+    through_scale = {**make_entry("scaler", OWNED), "subresource": "scale"}
+    live = {"metadata": {"managedFields": [make_entry("first", OWNED), make_entry("second", GIVEN), through_scale]}}
+
+    for path in (PATH, PATH[:4]):
+        assert client_side.list_others(live, path, manager="first") == ("second",)
+    assert client_side.list_others(live, (*PATH[:3], "f:image"), manager="first") == ()
+
+
 def test_entry_with_another_field_stays_with_its_owner():
     entries = [make_entry("second", {**GIVEN, "f:args": {}}), make_entry("first", OWNED)]
 
