@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from applyviz.engine.objects.errors import ManifestError
 from applyviz.engine.objects.json_text import write_json
-from applyviz.engine.objects.paths import FieldPath
+from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.values import JSONObject, MutableObject
 from applyviz.engine.ownership.managed_fields import read_owners
 from applyviz.engine.requests.options import (
@@ -171,6 +171,7 @@ class _Chooser:
     namespace: str
     latest: Plan | None
     problems: list[SourceProblem] = field(default_factory=list)
+    moved: dict[tuple[tuple[str, ...], FieldPath], tuple[str, int]] = field(default_factory=dict)
 
     def note(self, move: Move, part: str, text: str) -> None:
         self.problems.append(SourceProblem(text, field=f"moves[{move.number}].{part}"))
@@ -189,6 +190,13 @@ class _Chooser:
                 found.append(path)
         return tuple(found)
 
+    def note_twice(self, move: Move, key: tuple[str, ...], paths: tuple[FieldPath, ...], manager: str) -> None:
+        """Note the fields that an earlier move moves elsewhere; `manager` gets them, "" for that of the plan."""
+        for path in paths:
+            where, number = self.moved.setdefault((key, path), (manager, move.number))
+            if where != manager:
+                self.note(move, "fields", f"moves[{number}] moves {render_path(path)} elsewhere: name each field once")
+
     def add(self, options: ApplyOptions, move: Move, holders: Mapping[str, FieldHolder]) -> ApplyOptions:
         """Return the options with one move."""
         holder = find_holder(move.target, holders, namespace=self.namespace) if move.target else None
@@ -202,12 +210,14 @@ class _Chooser:
             return options
         paths = self.find_paths(move, holder)
         if move.kind is MoveKind.TAKE:
+            self.note_twice(move, holder.ref.key, paths, "")
             return self.take(options, move, holder, paths)
         manager = next(iter(move.managers), HANDOVER_MANAGER if move.kind is MoveKind.HAND_OVER else "")
         if options.mode is ApplyMode.SERVER and not manager:
             self.note(move, "managers", "name the manager that gets the fields")
         if manager == options.field_manager:
             self.note(move, "managers", "name a field manager other than that of the plan")
+        self.note_twice(move, holder.ref.key, paths, manager or HANDOVER_MANAGER)
         given = tuple(Handover(holder.ref.key, path, manager or HANDOVER_MANAGER) for path in paths)
         return replace(options, handovers=tuple(dict.fromkeys((*options.handovers, *given))))
 

@@ -26,6 +26,7 @@ from applyviz.workflow.plans.changes import read_masked
 from applyviz.workflow.plans.live_values import list_rows
 
 MOST_FIELDS = 500
+IDENTITY = (("f:apiVersion",), ("f:kind",), ("f:metadata", "f:name"), ("f:metadata", "f:namespace"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +90,13 @@ def find_path(field: str, holder: FieldHolder) -> FieldPath | None:
     """Return the path of a field as pages write it, `.spec.replicas`; None if the object has no such field.
 
     - A new manifest may drop a field, or take it from live: then its kind has to declare it.
+    - What names the object, and a map that holds it, never changes hands: a manifest without it is of no object.
     """
     name = f".{field.strip().removeprefix('.')}"
     found = holder.list_paths().get(name)
-    return found if found is not None or holder.change is not None else _find_declared(name, holder.ref)
+    if found is None and holder.change is None:
+        found = _find_declared(name, holder.ref)
+    return None if found is None or any(one[: len(found)] == found for one in IDENTITY) else found
 
 
 def _read_line(line: str, holders: Mapping[str, FieldHolder]) -> tuple[FieldHolder, FieldPath] | str:

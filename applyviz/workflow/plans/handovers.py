@@ -31,8 +31,8 @@ from applyviz.records.models import Plan
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError
 from applyviz.workflow.plans import reviews
+from applyviz.workflow.plans.field_names import IDENTITY
 
-_IDENTITY = {("f:apiVersion",), ("f:kind",), ("f:metadata", "f:name"), ("f:metadata", "f:namespace")}
 _ANNOTATION = fields("metadata", "annotations", ANNOTATION)
 
 
@@ -73,7 +73,7 @@ def _list_dropped(change: PlannedObject, options: ApplyOptions) -> Iterator[Fiel
         return
     owners, given_up = read_owners(live), takeover.find_managers(live, options)
     for path in list_leaves(_root(change), live):
-        if path in _IDENTITY or path == _ANNOTATION or manifest.find(path) is not ABSENT:
+        if path in IDENTITY or path == _ANNOTATION or manifest.find(path) is not ABSENT:
             continue
         if options.mode is ApplyMode.CLIENT:
             is_own = change.versions.in_last_applied.find(path) is not ABSENT
@@ -91,7 +91,7 @@ def list_fields(plan: Plan, change: PlannedObject) -> tuple[FieldPath, ...]:
     leaves = list_leaves(_root(change), change.versions.manifest or {})
     given = [one.path for one in list_given_up(plan, change.ref)]
     dropped = _list_dropped(change, options_from_json(plan.options))
-    return tuple(dict.fromkeys((*given, *(path for path in leaves if path not in _IDENTITY), *dropped)))
+    return tuple(dict.fromkeys((*given, *(path for path in leaves if path not in IDENTITY), *dropped)))
 
 
 def _is_other(owner: Owner, options: ApplyOptions) -> bool:
@@ -111,7 +111,7 @@ def list_live_fields(plan: Plan, change: PlannedObject) -> tuple[LiveField, ...]
     finder = change.versions.in_manifest
     options, owners, found = options_from_json(plan.options), read_owners(live), []
     for path, value in list_leaves(_root(change), live).items():
-        if path in _IDENTITY or path == _ANNOTATION or path[0] == "f:status" or is_masked(value):
+        if path in IDENTITY or path == _ANNOTATION or path[0] == "f:status" or is_masked(value):
             continue
         managers = tuple(dict.fromkeys(o.manager for o in owners.of(path) if _is_other(o, options)))
         before = finder.find(path)

@@ -17,7 +17,7 @@ from applyviz.engine.objects.lookups import ABSENT, drop_field, find_value, put_
 from applyviz.engine.objects.values import is_same_json
 from applyviz.engine.planning.conflicts.file_edits import FileEdit, FilePatch, make_patch
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind, ResolvedField
-from applyviz.engine.planning.model.plan import PlannedObject
+from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject
 from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.requests.calls import RequestTarget
 from applyviz.engine.requests.flow import Flow
@@ -82,6 +82,20 @@ def give_up_fields(member: Member, options: ApplyOptions) -> ManifestChange:
             obj = drop_field(obj, one.path)
             edits.append((one, FileEdit(one.path, value, is_removed=True)))
     return ManifestChange(replace(member, obj=obj), tuple(edits))
+
+
+def refuse_new(change: PlannedObject) -> PlannedObject:
+    """Return the error of an object that gives up fields and does not exist: it would be created without them."""
+    text = "the object does not exist yet, so no field has a value to keep: apply it first, then hand its fields over"
+    return PlannedObject(
+        change.ref,
+        Operation.ERROR,
+        replace(change.versions, merged=None, after=None),
+        certainty=Certainty.NONE,
+        certainty_reason=text,
+        schema_origin=change.schema_origin,
+        error=text,
+    )
 
 
 def take_fields(member: Member, options: ApplyOptions) -> Flow[ManifestChange]:

@@ -21,7 +21,7 @@ from applyviz.engine.planning.objects.change_builder import build_change, build_
 from applyviz.engine.planning.objects.conflict_resolution import Case, note_resolved, resolve_conflicts
 from applyviz.engine.planning.objects.conflict_rules import RuleResolution
 from applyviz.engine.planning.objects.context import PlanningContext
-from applyviz.engine.planning.objects.handovers import give_up_fields, note_edits, take_fields
+from applyviz.engine.planning.objects.handovers import give_up_fields, note_edits, refuse_new, take_fields
 from applyviz.engine.planning.objects.notes import add_notes, find_own_risks
 from applyviz.engine.planning.objects.request_answerer import RequestAnswerer, unknown_kind
 from applyviz.engine.planning.simulation.dry_run_result import DryRunResult, DryRunVerdict
@@ -158,6 +158,8 @@ def plan_object(document: ManifestDocument, *, options: ApplyOptions, context: P
         taken = yield from take_fields(given_up.member, options)
         options = replace(options, taken_fields=taken.list_kept())
         change = yield from _plan_settled(taken.member, options=options, context=context, document=document)
+        if given_up.edits and change.operation is Operation.CREATE:
+            change = refuse_new(change)
         change = note_edits(change, (*given_up.edits, *taken.edits), document, context)
     ignored = _list_ignored(change, context)
     server_errors = locate(change.server_errors, document)
