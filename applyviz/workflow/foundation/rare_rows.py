@@ -5,11 +5,15 @@ The answer is kept for the moment of the page. Later checks of the page read the
 
 from __future__ import annotations
 
+from functools import cache
+
 from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery, Value
 
 from applyviz import moments
 from applyviz.records.enums import AuditAction, ScheduledStartState
 from applyviz.records.models import AuditEntry, ChangeRequest, IdentityMapping, Plan, ScheduledStart
+
+_OF_PAGES = ("run", "live_comparison", "emergency_apply", "review__undoes__run")
 
 
 def _count(rows: QuerySet[AuditEntry] | QuerySet[ChangeRequest]) -> Subquery:
@@ -28,12 +32,16 @@ def find_mappings(cluster: str) -> tuple[Exists, Exists]:
     return Exists(recorded), Exists(IdentityMapping.objects.filter(cluster=OuterRef(f"{cluster}pk")))
 
 
-def ask_together(plans: QuerySet[Plan]) -> QuerySet[Plan]:
-    """Let a query for plans ask the rare tables too, for `keep_answers`."""
+@cache
+def plans_of_pages(related: tuple[str, ...]) -> QuerySet[Plan]:
+    """Return the query for plans on pages, put together once; it asks the rare tables too, for `keep_answers`."""
+    newest = Plan.objects.filter(review=OuterRef("review")).order_by("-number").values("pk")[:1]
+    plans = Plan.objects.select_related(*related, *_OF_PAGES).defer("live_comparison__same")
     waiting = ScheduledStart.objects.filter(plan=OuterRef("pk"), state=ScheduledStartState.WAITING)
     recorded, stored = count_change_requests("review__")
     given, mapped = find_mappings("target__cluster__")
     return plans.annotate(
+        newest=Subquery(newest),
         asked_recorded=recorded,
         asked_stored=stored,
         asked_given=given,
@@ -43,7 +51,7 @@ def ask_together(plans: QuerySet[Plan]) -> QuerySet[Plan]:
 
 
 def keep_answers(plan: Plan) -> None:
-    """Keep what `ask_together` found about a plan while its page is shown."""
+    """Keep what `plans_of_pages` found about a plan while its page is shown."""
     found = vars(plan)
     cluster = plan.target.cluster_id
     moments.keep(("number of change requests of plan", plan.pk), (found["asked_recorded"], found["asked_stored"]))

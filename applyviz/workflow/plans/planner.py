@@ -17,7 +17,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, OuterRef, Q, Subquery
+from django.db.models import F, Q
 
 from applyviz import clock, moments, stopping
 from applyviz.clusters import connect, facts
@@ -63,7 +63,7 @@ logger = logging.getLogger(__name__)
 _MAX_ATTEMPTS = 3
 # A page polls a few times a second: rows that arrive faster are stored together.
 _WINDOW_SECONDS = 0.3
-_OF_PAGES = ("run", "live_comparison", "emergency_apply", "review__undoes__run")
+_NEEDED = ("review__author", "target__cluster", "requested_by", "revision")
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,11 +373,8 @@ def _calculate_claimed(claim: _Claim) -> None:
 def get_plan(number: int, *, review_number: int, for_user: Visitor) -> Plan:
     """Return one plan of a review by its number."""
     require(for_user, Action.VIEW)
-    plans = Plan.objects.select_related("review__author", "target__cluster", "requested_by", "revision")
-    if moments.is_within():  # a use case must not keep that something does not exist yet
-        newest = Plan.objects.filter(review=OuterRef("review")).order_by("-number").values("pk")[:1]
-        plans = plans.select_related(*_OF_PAGES).defer("live_comparison__same").annotate(newest=Subquery(newest))
-        plans = rare_rows.ask_together(plans)
+    # A use case must not keep that something does not exist yet.
+    plans = rare_rows.plans_of_pages(_NEEDED) if moments.is_within() else Plan.objects.select_related(*_NEEDED)
     missing = NotVisibleError(f"there is no plan {number} of review {review_number}")
     try:
         found = plans.get(number=number, review__number=review_number)

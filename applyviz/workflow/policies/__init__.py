@@ -8,8 +8,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from applyviz import moments
 from applyviz.engine.objects.accessors import map_or_empty
@@ -110,9 +111,14 @@ def list_in_force() -> tuple[PolicyVersion, ...]:
     return moments.read_once("policies in force", _read_in_force)
 
 
-def _read_in_force() -> tuple[PolicyVersion, ...]:
+@cache
+def _newest_versions() -> QuerySet[PolicyVersion]:
     newer = PolicyVersion.objects.filter(policy=OuterRef("policy"), number__gt=OuterRef("number"))
-    rows = PolicyVersion.objects.filter(~Exists(newer)).select_related("policy", "entry").order_by("policy__slug")
+    return PolicyVersion.objects.filter(~Exists(newer)).select_related("policy", "entry").order_by("policy__slug")
+
+
+def _read_in_force() -> tuple[PolicyVersion, ...]:
+    rows = _newest_versions().all()
     return tuple(row for row in rows if row.policy.archived_at is None or row_macs.find_fault(row.policy))
 
 
