@@ -33,6 +33,7 @@ def test_first_field_stands_high_on_the_page(changes):
     assert top <= 330
 
 
+@pytest.mark.long
 def test_keys_move_through_objects_fields_and_ticks(changes):
     page = changes
     expect(page.locator(CURRENT)).to_contain_text("checkout")

@@ -8,6 +8,7 @@ from tests.e2e.accessibility import find_violations
 pytestmark = pytest.mark.e2e
 
 
+@pytest.mark.long
 def test_a_comment_is_collected_where_the_field_is_read_and_sent(sign_in):
     page = sign_in("bob")
     page.goto("/reviews/2/plans/1/changes/")

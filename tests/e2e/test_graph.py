@@ -11,6 +11,7 @@ pytestmark = pytest.mark.e2e
 GRAPH = "/reviews/2/plans/1/graph/"
 
 
+@pytest.mark.long
 def test_arrows_follow_references_and_enter_opens_the_object(sign_in):
     page = sign_in("alice")
     page.goto(GRAPH)
