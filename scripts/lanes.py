@@ -46,6 +46,15 @@ TIMED = (
     *("tests/workflow/test_authorization_at_claim.py", "tests/workflow/test_retry.py", "tests/workflow/test_tokens.py"),
     *("tests/workflow/test_evidence.py", "tests/web/history", "tests/web/runs/test_scheduled_start_pages.py"),
 )
+# Of these, what every run tries at one moment: each kind of time once. `--long` tries all at every moment.
+TIMED_CORE = (
+    *(f"tests/workflow/test_{name}.py" for name in ("clock", "scheduled_starts", "quorum", "tokens", "evidence")),
+    "tests/workflow/test_authorization_at_claim.py",
+    "tests/workflow/test_retry.py::test_approval_that_expired_carries_no_retry",
+    "tests/workflow/test_retry.py::test_window_must_be_open_for_the_retry_and_its_worker",
+    "tests/web/history/test_evidence.py::test_evidence_of_the_month_is_shown_without_being_asked",
+    *(f"tests/web/history/test_{name}.py" for name in ("forgiving_filters", "history", "entry_pages")),
+)
 # Moments at which these run, each with the time zone of the settings: ends of days, weeks, months and years, a leap
 # day, and the minute before each change of summer time in Berlin and New York.
 MOMENTS = (
@@ -182,7 +191,7 @@ def list_test_lanes() -> list[Lane]:
     """Return the lanes that pytest runs."""
     moment, zone = choose_moment(int(time.time() // 86400))
     return [
-        calendar_lane("calendar", moment, zone, TIMED, budget=37),
+        calendar_lane("calendar", moment, zone, TIMED_CORE, budget=37),
         pytest_lane(
             "control plane",
             "tests/controlplane",
