@@ -16,6 +16,7 @@ from applyviz.conformance.inputs import HeldCluster, Planned
 from applyviz.engine.objects.exchange import APPLY_PATCH, JSON, Answer, Request
 from applyviz.engine.objects.paths import FieldPath, fields
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at, is_same_json
+from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, ApplyMode
 from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.walk import list_leaves
@@ -103,15 +104,32 @@ def _list_ends(trie: JSONObject, path: FieldPath = ()) -> Iterator[FieldPath]:
 
 
 def leaves_to_others(planned: Planned) -> bool:
-    """Return whether a field stays that the manifest drops: this manager gives it up, and another one owns it."""
-    live, after, _manifest = _versions(planned)
-    if planned.mode is ApplyMode.CLIENT or not live or not planned.change.has_effect:
+    """Return whether a field stays that the manifest drops or sets to null, because another manager owns it.
+
+    - A field is dropped if this manager gives it up; a null is in vain also where nothing else changes.
+    """
+    live, after, manifest = _versions(planned)
+    if planned.mode is ApplyMode.CLIENT or not live:
+        return False
+    if planned.change.operation in (Operation.CREATE, Operation.UPDATE, Operation.UNCHANGED):
+        root = planned.kind.root if planned.kind else None
+        nulls = [path for path, value in list_leaves(root, manifest).items() if value is None and path]
+        if any(holds_of_others(planned, after, path) for path in nulls):
+            return True
+    if not planned.change.has_effect:
         return False
     given_up = _list_owned(planned, live) - _list_owned(planned, after) - {_LAST_APPLIED}
     has_left = not any(_is_ours(entry, planned) for entry in _list_entries(after))
     return not has_left and any(
         covering.find(after, path) is not NOTHING and _list_others(planned, after, path) for path in given_up
     )
+
+
+def holds_of_others(planned: Planned, obj: JSONObject, path: FieldPath) -> bool:
+    """Return whether an object has a value at a path of which another manager owns something."""
+    tries = (entry.get("fieldsV1") or {} for entry in _list_entries(obj) if not _is_ours(entry, planned))
+    owned = any(end[: len(path)] == path for trie in tries for end in _list_ends(trie))
+    return owned and covering.find(obj, path) is not NOTHING
 
 
 def overwrites_bundle(planned: Planned) -> bool:

@@ -241,11 +241,16 @@ class Facts:
 
     @cached_property
     def is_defaulted_again(self) -> bool:
-        """Whether the server has a value where the manifest has null, and the live object is there already."""
+        """Whether the server has a value of nobody where the manifest has null, and the object is there already."""
         root = self.planned.kind.root if self.planned.kind else None
         nulls = [path for path, value in list_leaves(root, self.manifest).items() if value is None and path]
-        found = (covering.find(self.after, path) for path in nulls if path[0] not in ("f:metadata", "f:status"))
+        own = (p for p in nulls if p[0] not in ("f:metadata", "f:status") and not self._is_kept(p))
+        found = (covering.find(self.after, path) for path in own)
         return self.live is not None and any(value is not NOTHING and value not in _EMPTY for value in found)
+
+    def _is_kept(self, path: FieldPath) -> bool:
+        """Return whether a server-side apply keeps a value for the manager that owns it."""
+        return self.planned.mode is ApplyMode.SERVER and object_facts.holds_of_others(self.planned, self.after, path)
 
     @property
     def ignores_status(self) -> bool:

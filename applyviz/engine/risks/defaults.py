@@ -94,16 +94,19 @@ def find_sibling(subject: RiskSubject) -> Iterator[Risk]:
 def find_null(subject: RiskSubject) -> Iterator[Risk]:
     """Yield a field that the manifest clears with null and the server fills again: it has a value afterwards.
 
-    - Values of the metadata and the status are never defaults.
+    - Values of the metadata and the status are never defaults; neither are those that other managers own.
     """
     if subject.manifest is None or subject.live is None or subject.result is None:
         return
     result = FieldFinder(subject.result)
+    others = [e for e in list_entries(subject.result) if subject.is_server_side and not is_ours(e, subject)]
     for where, value, _node in subject.containers:
         if not isinstance(value, Mapping) or None not in value.values() or where[:1] in (("metadata",), ("status",)):
             continue
         for name in (name for name, entry in value.items() if entry is None):
             path = path_of(subject, (*where, name))
             found = result.find(path)
-            if found is not ABSENT and found not in _EMPTY and not (not where and name in ("metadata", "status")):
+            if found is ABSENT or found in _EMPTY or any(owns_at(entry, path) for entry in others):
+                continue
+            if where or name not in ("metadata", "status"):
                 yield NULL_DEFAULTS_AGAIN.at(path, {"field": str(name)}, position_of(subject, (*where, name)))

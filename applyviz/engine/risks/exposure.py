@@ -43,7 +43,7 @@ def _list_new(service: JSONObject | None, before: set[str]) -> Iterator[tuple[st
 
 
 def _name_ports(service: JSONObject | None) -> str:
-    ports = [str(get_at(port, ("port",))) for port in list_at(service, "spec", "ports")]
+    ports = list(dict.fromkeys(str(get_at(port, ("port",))) for port in list_at(service, "spec", "ports")))
     return f"{'port' if len(ports) == 1 else 'ports'} {join_names(ports)}" if ports else "without a port"
 
 

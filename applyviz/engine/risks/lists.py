@@ -97,11 +97,11 @@ def _duplicates_at(subject: RiskSubject, plain: PlainPath, value: list[Any], nod
         return
     if len(keys) == 1 and _is_each_named_once(value, keys[0]):
         return
-    seen: set[str] = set()
+    seen: dict[str, int] = {}
     for index, item in enumerate(value):
         identity = _identity(item, keys, node) if keys else canonical_json(item)
-        if not identity or identity not in seen:
-            seen.add(identity)
+        seen[identity] = seen.get(identity, 0) + 1
+        if not identity or seen[identity] != 2:
             continue
         shown = ", ".join(f"{k}={item.get(k)}" for k in keys) if keys else str(item)
         facts = {"keys": shown, "list": str(plain[-1]), "count": str(len(value))}

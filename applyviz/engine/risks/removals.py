@@ -1,24 +1,31 @@
-"""A field leaves the manifest and stays in the cluster, because it has another owner.
+"""A field leaves the manifest, or is null there, and stays in the cluster, because it has another owner.
 
 Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/ (a manager that drops a field gives up its
-ownership; the field is removed only if it has no other owner).
+ownership; the field is removed only if it has no other owner). A null removes a map or a list only as far as no other
+manager owns what is in it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from applyviz.engine.objects.lookups import ABSENT, FieldFinder
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.ownership.migrate import LAST_APPLIED_PATH
 from applyviz.engine.risks.model import Risk, RiskKind, RiskSubject
-from applyviz.engine.risks.owners import fields_of, is_ours, list_entries
+from applyviz.engine.risks.owners import fields_of, is_ours, list_entries, owns_at
 from applyviz.engine.risks.rules import rule
+from applyviz.engine.risks.walking import path_of, position_of
 
 REMOVAL_WILL_NOT_HAPPEN = RiskKind(
     "removal-will-not-happen",
     "Removal will not happen",
-    "You no longer set this field, but it stays: {owners} still owns it.",
+    lambda f: (
+        "Your manifest sets this field to null, but it stays: {owners} owns it."
+        if f.get("is_null")
+        else "You no longer set this field, but it stays: {owners} still owns it.",
+    ),
 )
 
 
@@ -68,5 +75,25 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
     for path in _dropped(before, after):
         owners = [e for e in others if _owns(fields_of(e), path)]
         if owners and path != LAST_APPLIED_PATH:
-            names = ", ".join(f"{e.get('manager')} ({e.get('operation')})" for e in owners)
-            yield REMOVAL_WILL_NOT_HAPPEN.at(path, {"owners": names})
+            yield REMOVAL_WILL_NOT_HAPPEN.at(path, {"owners": _name(owners)})
+
+
+def _name(owners: list[JSONObject]) -> str:
+    return ", ".join(f"{e.get('manager')} ({e.get('operation')})" for e in owners)
+
+
+@rule(125)
+def find_null(subject: RiskSubject) -> Iterator[Risk]:
+    """Yield the fields that the manifest sets to null and a server-side apply keeps for their owners."""
+    if not subject.is_server_side or subject.is_merge_only or subject.live is None or subject.merged is None:
+        return
+    merged = FieldFinder(subject.merged)
+    others = [e for e in list_entries(subject.result) if not is_ours(e, subject)]
+    for where, value, _node in subject.containers:
+        for name in (n for n, entry in value.items() if entry is None) if isinstance(value, Mapping) else ():
+            path = path_of(subject, (*where, name))
+            owners = [e for e in others if owns_at(e, path)] if merged.find(path) not in (ABSENT, None) else []
+            if owners:
+                yield REMOVAL_WILL_NOT_HAPPEN.at(
+                    path, {"owners": _name(owners), "is_null": "yes"}, position_of(subject, (*where, name))
+                )
