@@ -31,6 +31,16 @@ EXCEPTIONS = (
         "the words in which a parser in Go refuses an expression",
     ),
     NamedException(
+        ("replay", "plan-estimated"),
+        ("further-cluster step 7 ", "further-cluster step 8 write 4"),
+        "who owns the internal traffic policy of a Service that another manager had turned into an external name",
+    ),
+    NamedException(
+        ("replay",),
+        ("further-customs step 15 write ", "further-customs step 16 write 2"),
+        "the generation of a custom resource whose embedded object holds a creationTimestamp that is null",
+    ),
+    NamedException(
         ("reasons",),
         ("smp3.jsonl.gz line 75:", "smp3.jsonl.gz line 323:", "smp3.jsonl.gz line 270:", "ssa.jsonl.gz line 597:"),
         "entries of live or of the manifest that are there twice: the merge makes one of them",
