@@ -3,10 +3,9 @@
 
     gate.py --url URL --cluster C [--namespace N] --title T [--reason R] [--ticket T] FILE…
 
-One file that needs only Python's standard library, nothing of applyviz. The token is read from APPLYVIZ_TOKEN, or from
-the file of --token-file. Folders are read as kubectl reads them; --kustomization renders one of them on the server.
-Exit status: 0 applied and verified, or nothing to apply; 1 it did not, or will not, happen (blocked, closed,
-superseded, failed, stale, canceled, refused); 2 not approved in time (or, with --plan-only, awaiting approval);
+One file that needs only Python's standard library. The token is read from APPLYVIZ_TOKEN, or the file of --token-file.
+Folders are read as kubectl reads them. Exit status: 0 applied and verified, or nothing to apply; 1 it did not, or will
+not, happen; 2 not approved in time (or, with --plan-only, awaiting approval); 3 the request could not be sent.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ TEXTS = {"reason": "why", "operation": "apply, delete, patch, set-last-applied o
     "patches": "JSON file with the list of the API", "moves": "JSON file with the list of the API",
 }  # fmt: skip
 LISTS = {"link": ("URL", "a file that the server fetches"), "replace": ("KIND", "if immutable, as batch/Job"),
-    "prune-allowlist": ("GROUP/VERSION/KIND", "to prune"), "leave-out": ("OBJECT", "as batch/Job/shop/migrate"),
+    "prune-allowlist": ("GROUP/VERSION/KIND", "to prune"), "leave-out without": ("OBJECT", "as Job/shop/migrate"),
     "git-values": ("FILE", "values of the chart, in the repository"), "patch-file": ("FILE", "if the files hold none"),
     "hand-over": ("FIELD", "as 'apps/Deployment/shop/web .spec.replicas'"), "values": ("FILE", "values of the chart"),
     "take-fields": ("FIELD", "live value, with --review"), "addons-anyway": ("ADDON", "planned although skipped"),
@@ -333,7 +332,7 @@ def _read_arguments(given: list[str]) -> argparse.Namespace:
     for name, text in TEXTS.items():
         parser.add_argument(f"--{name}", default="", help=text)
     for name, (shown, text) in LISTS.items():
-        parser.add_argument(f"--{name}", action="append", default=[], metavar=shown, help=text)
+        parser.add_argument(*(f"--{f}" for f in name.split()), action="append", default=[], metavar=shown, help=text)
     return parser.parse_args(given)
 
 
@@ -349,10 +348,12 @@ def _read_token(chosen: argparse.Namespace) -> str:
 
 
 def _open_review(api: Api, chosen: argparse.Namespace) -> int:
-    names = ("leave_out", "leave_out_reason", "hand_over", "hand_over_to", "take_from", "take_fields", "addons_anyway")
-    choices = {n: v if isinstance(v, str) else "\n".join(v) for n in names if (v := getattr(chosen, n))}
+    own = ("leave_", "hand_", "take_", "addons_", "replace", "propagation", "deletion_")  # what a next plan takes
+    choices = {n: v if isinstance(v, str) else "\n".join(v) for n, v in vars(chosen).items() if v and n.startswith(own)}
     lists = {n: list_files([v], takes_all=True) for n in ("patches", "moves") if (v := getattr(chosen, n))}
     choices |= {n: json.loads("".join(file.get("content", "") for file in files)) for n, files in lists.items()}
+    if chosen.review and (chosen.prune or chosen.all or chosen.selector or chosen.applyset or chosen.operation):
+        raise GateError("a review keeps its operation and what it prunes: open a new one", NOT_ASKED)
     if chosen.review and choices:  # the next plan, which needs its own approval
         api.post(f"reviews/{chosen.review}/plans/", choices)
     if chosen.review:
@@ -367,7 +368,6 @@ def _open_review(api: Api, chosen: argparse.Namespace) -> int:
         "prune": ("applyset" if chosen.applyset else "allowlist") if chosen.prune else "",
         "prune_all": "true" if chosen.all else "",
         **{n: ",".join(getattr(chosen, n)) for n in ("prune_allowlist", "prune_except")},
-        "replace": " ".join(chosen.replace),
         "patch": "".join(one["content"] for one in list_files(chosen.patch_file, takes_all=True)),
         **choices,
         "files": [*list_files(chosen.files, takes_all=takes_all), *values],

@@ -71,7 +71,7 @@ def test_delete_flag_is_sent(tmp_path, flags, asked):
     [
         ([], None),
         (["--replace", "batch/Job"], "batch/Job"),
-        (["--replace", "batch/Job", "--replace", "core/Service/shop/web"], "batch/Job core/Service/shop/web"),
+        (["--replace", "batch/Job", "--replace", "core/Service/shop/web"], "batch/Job\ncore/Service/shop/web"),
     ],
 )
 def test_objects_to_replace_are_sent(tmp_path, flags, asked):
