@@ -32,7 +32,7 @@ _NAMESPACE = ("", "Namespace")
 
 
 @dataclass(frozen=True, slots=True)
-class _Set:
+class _AppliedSet:
     """The objects of a plan by group, kind, namespace and name; in no namespace, they count as in the default one."""
 
     default: str
@@ -67,9 +67,9 @@ class _Set:
         return partial
 
 
-def _read_set(documents: Iterable[ManifestDocument], default: str) -> _Set:
+def _read_set(documents: Iterable[ManifestDocument], default: str) -> _AppliedSet:
     named = frozenset((d.ref.gvk.group, d.ref.gvk.kind, d.ref.namespace or default, d.ref.name) for d in documents)
-    return _Set(default, frozenset(name for name in named if name[:2] != _NAMESPACE) or named)
+    return _AppliedSet(default, frozenset(name for name in named if name[:2] != _NAMESPACE) or named)
 
 
 def _list_applied(run: ApplyRun) -> QuerySet[ObjectChange]:
