@@ -46,7 +46,7 @@ class _TextForm(forms.Form):
         self._untyped = [n for n, v in given.items() if n in self.base_fields and not isinstance(v, (str, type(None)))]
         super().__init__({name: value for name, value in given.items() if isinstance(value, str)})
         for field in self.fields.values():
-            if isinstance(field, forms.ChoiceField):
+            if isinstance(field, forms.ChoiceField) and isinstance(field.choices, list):
                 named = ", ".join(str(value) for value, _text in field.choices if value)
                 field.error_messages["invalid_choice"] = f"%(value)s is none of {named}"
 
