@@ -49,7 +49,7 @@ class InputDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class FieldRule:
+class StepField:
     """A field of a step and the rule that put it there."""
 
     path: str
@@ -70,7 +70,7 @@ class CalculationStep:
     name: str = ""
     lines: tuple[BodyLine, ...] = ()
     hidden_lines: int = 0
-    fields: tuple[FieldRule, ...] = ()
+    fields: tuple[StepField, ...] = ()
     facts: tuple[str, ...] = ()
     more: int = 0
     note: str = ""
@@ -116,19 +116,19 @@ def _is_deletion(change: PlannedObject, one: FieldReason) -> bool:
     return was_applied and change.versions.in_manifest.find(one.path) is ABSENT
 
 
-def _list_rules(change: PlannedObject, *, are_deletions: bool) -> tuple[FieldRule, ...]:
+def _list_rules(change: PlannedObject, *, are_deletions: bool) -> tuple[StepField, ...]:
     """Return the fields that one of the two maps is about, each with the rule that decides it."""
     found = []
     for one in change.fields:
         is_deletion = _is_deletion(change, one)
         is_merged = one.operation in CHANGING and one.stage is Stage.MERGE
         if one.reason is not Reason.BOOKKEEPING and is_deletion is are_deletions and (is_deletion or is_merged):
-            found.append(FieldRule(render_path(one.path).lstrip("."), describe_reason(one)))
+            found.append(StepField(render_path(one.path).lstrip("."), describe_reason(one)))
     return tuple(found)
 
 
 def _map_step(
-    title: str, rule: str, name: str, found: JSONObject, fields: tuple[FieldRule, ...], note: str
+    title: str, rule: str, name: str, found: JSONObject, fields: tuple[StepField, ...], note: str
 ) -> CalculationStep:
     if not found:
         return CalculationStep(title, rule, name, note=note)
