@@ -15,8 +15,11 @@ class TableMigration(Migration):
     ) -> ProjectState:
         """Create the tables and return the state with them.
 
-        The models of the state before are forgotten: with them, each new model would make Django build all anew.
+        The models of the state before are forgotten: with them, each new model would make Django build all anew. SQL
+        that is only printed is collected as Django does it, with its comments.
         """
+        if collect_sql:
+            return super().apply(project_state, schema_editor, collect_sql)
         made = project_state.clone()
         vars(made).pop("apps", None)
         self.mutate_state(made, preserve=False)

@@ -112,7 +112,8 @@ def judge_set(versions: ObjectVersions, path: FieldPath, operation: FieldOperati
             return LeafExplanation(operation, Reason.KEPT_UNDER_ANOTHER_KEY, kept)
         # Where ownership moves first, the merge starts from an answer, which holds defaults already.
         return LeafExplanation(FieldOperation.DEFAULTED, Reason.SERVER_DEFAULT, stage=Stage.DEFAULTS)
-    if wanted is None and versions.after.get(path) is not None:
+    # kubectl sends a null among the annotations as an empty text.
+    if wanted is None and versions.merged.get(path) != "" and versions.after.get(path) is not None:
         return LeafExplanation(FieldOperation.DEFAULTED, Reason.SERVER_DEFAULT, stage=Stage.DEFAULTS)
     entry = find_new_entry(versions, path) if operation is FieldOperation.SET else ""
     if entry:

@@ -33,7 +33,7 @@ def _describe_pruned(f: Facts) -> Templates:
 
 def _describe_changed_choice(f: Facts) -> Templates:
     if "outside" in f:
-        return ("Run {run} of this set also had files outside folder {folder}: their objects count as removed.",)
+        return ("In run {run}, this set also had files outside folder {folder}: their objects count as removed.",)
     if "folder" in f:
         return (
             "In run {run}, the files of this set were in folder {folder}: objects from other folders count as removed.",

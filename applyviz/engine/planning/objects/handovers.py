@@ -86,7 +86,7 @@ def give_up_fields(member: Member, options: ApplyOptions) -> ManifestChange:
 
 def refuse_new(change: PlannedObject) -> PlannedObject:
     """Return the error of an object that gives up fields and does not exist: it would be created without them."""
-    text = "the object does not exist yet, so no field has a value to keep: apply it first, then hand its fields over"
+    text = "the object does not exist yet, so no field has a value to keep"
     return PlannedObject(
         change.ref,
         Operation.ERROR,
