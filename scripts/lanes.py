@@ -220,17 +220,9 @@ def list_test_lanes() -> list[Lane]:
 
 
 def make_environment(*, with_long: bool) -> dict[str, str]:
-    """Return what all lanes are given: the faults are always the same, with `--long` those of the day it began.
-
-    Compiled modules are kept even where the environment forbids it: else each of the many processes that tests start
-    compiles all of the product again.
-    """
+    """Return what all lanes are given: the faults are always the same, with `--long` those of the day it began."""
     seed = int(time.time() // 86400) if with_long else FAULT_SEED
-    return {
-        "DJANGO_SETTINGS_MODULE": "tests.settings",
-        "APPLYVIZ_FAULT_SEED": str(seed),
-        "PYTHONDONTWRITEBYTECODE": "",
-    }
+    return {"DJANGO_SETTINGS_MODULE": "tests.settings", "APPLYVIZ_FAULT_SEED": str(seed)}
 
 
 def time_calculation(steps: int = 1_000_000, clock: Callable[[], float] = time.perf_counter) -> float:

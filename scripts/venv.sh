@@ -1,5 +1,8 @@
 # Sourced by the other scripts: `ensure_venv [dev]` makes .venv and keeps it equal to the locked requirements.
 
+# Where Python may not keep what it compiles, each process compiles the whole product and all packages again.
+unset PYTHONDONTWRITEBYTECODE
+
 find_python() {
   local candidate
   for candidate in "${PYTHON:-}" python3 python3.13 python3.12 python3.11; do
@@ -37,8 +40,9 @@ ensure_venv() {
     }
   fi
   echo "Installing $wanted by hash ..."
-  .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off --no-color --require-hashes \
-    -r "$wanted" 2>&1 | show_progress "$(grep -c '^[A-Za-z0-9].*==' "$wanted")" || {
+  # Python compiles a module when it first loads it: pip would compile thousands that nothing loads.
+  .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off --no-color --no-compile \
+    --require-hashes -r "$wanted" 2>&1 | show_progress "$(grep -c '^[A-Za-z0-9].*==' "$wanted")" || {
     echo "Installing $wanted with $(.venv/bin/python -m pip --version | cut -d' ' -f1,2) failed; pip says why above." \
       "It needs a Python package index (its configuration decides which)." >&2
     return 1

@@ -146,12 +146,9 @@ MAIN = {
     "/reviews/new/",
     "/reviews/2/plans/1/overview/",
     "/reviews/2/plans/1/changes/",
-    "/reviews/2/plans/1/graph/",
     "/reviews/2/plans/1/risks/",
     "/reviews/2/plans/1/confirm/",
     "/runs/1/",
-    "/clusters/demo/",
-    "/history/",
 }
 SAMPLES = {
     "slug": "x",

@@ -320,6 +320,7 @@ def test_any_bytes_are_answered(fuzzed, path, sent):
     assert fuzzed.post(path, sent).status_code < 500
 
 
+@pytest.mark.long
 @settings(max_examples=30, suppress_health_check=list(HealthCheck))
 @given(
     query=st.dictionaries(st.sampled_from(("wait", "seen", "start", "count", "x")), st.text(max_size=30)),

@@ -46,6 +46,7 @@ def test_odd_choices_of_deletions_are_problems(program, field, value):
     assert [problem["field"] for problem in answer.json()["error"]["problems"]] == [field]
 
 
+@pytest.mark.long
 def test_objects_are_left_out_of_a_review_and_of_its_next_plan(program):
     chosen = {"leave_out": "core/ConfigMap/default/other", "leave_out_reason": "later"}
     texts = config_map(a="1") + "---\n" + config_map("other", a="1")

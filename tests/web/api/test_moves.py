@@ -82,6 +82,7 @@ def test_replicas_are_handed_over_with_managed_fields_before_and_after(team, pro
     assert (run.state, live["spec"]["replicas"]) == ("applied", 3)
 
 
+@pytest.mark.long
 def test_next_plan_has_exactly_the_moves_of_its_body(team, program):
     team.apply(WEB, SCALER)
     post(program, body(WEB, SCALER, moves=[move("hand-over", TARGET, fields=["spec.replicas"], managers=["keda"])]))
@@ -123,6 +124,7 @@ def test_live_field_is_taken_by_the_first_plan(team, program):
     assert name_owners(live["metadata"]["managedFields"]) == {("applyviz", "Apply")}
 
 
+@pytest.mark.long
 def test_fields_are_given_client_side_by_last_applied(team, program):
     team.apply(config_map(a="1", b="2"), mode=ApplyMode.CLIENT, field_manager="kubectl-client-side-apply")
 
@@ -141,6 +143,7 @@ def test_fields_are_given_client_side_by_last_applied(team, program):
     assert team.live()["data"] == {"a": "1", "b": "2"}
 
 
+@pytest.mark.long
 @pytest.mark.core(1)
 @pytest.mark.parametrize("is_next", [False, True])
 @pytest.mark.parametrize("managers", [[], ["kubectl-edit"]])
@@ -215,6 +218,7 @@ def test_records_are_written_for_the_targets(team, program):
     assert (settings["operation"], settings["risks"][0]["text"][:21]) == ("update", "last-applied then has")
 
 
+@pytest.mark.long
 def test_patches_are_planned_in_one_review(team, program):
     team.apply(WEB, config_map(a="1"), config_map("other", a="1"))
     patches = [

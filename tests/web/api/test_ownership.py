@@ -84,6 +84,7 @@ def test_managers_that_give_up_their_fields_are_named(team, program):
     assert make().takes_from == ()
 
 
+@pytest.mark.long
 def test_live_fields_are_taken_by_the_next_plan(team, program):
     team.apply(config_map(a="1"))
     team.edit(SETTINGS, {"data": {"a": "2", "b": "x"}})

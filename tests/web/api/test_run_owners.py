@@ -48,6 +48,7 @@ def without_times(live):
     return [{n: v for n, v in entry.items() if n != "time"} for entry in live["metadata"]["managedFields"]]
 
 
+@pytest.mark.long
 def test_hand_over_shows_the_owners_before_and_after_it(team, program):
     team.apply(WEB)
     given = body(WEB, config_map(a="1"), moves=[move("hand-over", "Deployment/default/web", fields=[".spec.replicas"])])

@@ -54,6 +54,7 @@ def test_object_in_two_sets_names_the_run_that_took_it(team):
     assert reverse("runs:show-run", args=[run.number]) in page
 
 
+@pytest.mark.long
 def test_empty_parent_lost_parent_and_missed_member_are_said(team):
     team.apply(config_map("a", x="1"), **by("one"))
     team.apply(config_map("b", x="1"), **by("two"))

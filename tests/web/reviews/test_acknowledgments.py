@@ -226,6 +226,7 @@ def test_same_kind_at_two_levels_has_two_places(as_bob, alice):
     assert page.count("data-acknowledge") == 1
 
 
+@pytest.mark.long
 def test_long_risk_is_folded_names_every_object_and_is_acknowledged_for_all(as_bob, alice):
     plan = make_dangerous(alice, *(f"o{n:03}" for n in range(60)))
 

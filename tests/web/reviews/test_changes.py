@@ -162,6 +162,7 @@ def test_identical_changes_are_one_block(as_bob, alice):
     assert anchors(single) == [f"object-{n}" for n in range(4)]
 
 
+@pytest.mark.long
 def test_address_of_an_object_shows_that_object(as_bob, alice):
     plan = rows.make_plan(
         alice, [*(update(f"o{n}") for n in range(4)), replace(update("calm"), operation=Operation.UNCHANGED)]
@@ -176,6 +177,7 @@ def test_address_of_an_object_shows_that_object(as_bob, alice):
     assert members == [url(plan, query=f"?at={n}#object-{n}") for n in range(4)]
 
 
+@pytest.mark.long
 def test_pages_of_a_plan_lead_to_the_place_of_an_object_in_changes(as_bob, mixed):
     names = ("overview", "graph", "owners", "activity", "risks")
     addresses = [url(mixed, f"show-{name}") for name in names] + [url(mixed, "confirm-plan")]

@@ -94,6 +94,7 @@ def test_page_tells_what_a_queued_push_waits_for(stage, alice):
     assert "A push arrived during the run." in read(alice, "reviews:follow-branch", 1)
 
 
+@pytest.mark.long
 def test_page_tells_failures_and_a_missing_webhook(stage, alice):
     first = stage.commit("alice", a="1")
     stage.open()
@@ -121,6 +122,7 @@ def test_same_bytes_are_told_with_their_commit(stage, alice):
     assert f"Nothing changed at commit {second[:10]}" in read(alice, "reviews:follow-branch", 1)
 
 
+@pytest.mark.long
 def test_stop_and_check_are_buttons(stage, alice):
     stage.commit("alice", a="1")
     stage.open()

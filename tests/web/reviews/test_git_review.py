@@ -154,6 +154,7 @@ def test_fetching_again_pins_the_newer_commit_or_says_that_there_is_none(as_alic
     assert Plan.objects.get(number=2).revision.provenance["git"]["commit"] == newer
 
 
+@pytest.mark.long
 def test_fixed_commit_is_not_fetched_again(as_alice, fill, repository):
     as_alice.post(URL, fill(git_ref=repository.repo.head().decode()))
     finish(Plan.objects.get())
@@ -172,6 +173,7 @@ def test_viewer_cannot_make_the_server_fetch(as_viewer, fill, server):
     assert server.seen == []
 
 
+@pytest.mark.long
 def test_worker_fetches_for_a_web_process_of_a_team(as_alice, fill, settings, monkeypatch):
     web = go_without_keys(settings, monkeypatch)
 

@@ -215,6 +215,7 @@ def test_addresses_leave_out_what_is_as_by_default():
     assert replace(choice, node="").link(is_table=False, is_folded=True, has_neighbors=True, opened="") == "?"
 
 
+@pytest.mark.long
 def test_plan_of_many_namespaces_shows_kinds_and_opens_one_level_at_a_time(as_alice, alice):
     def place(text: str, n: int) -> str:
         return text.replace("namespace: shop", f"namespace: shop-{n}")

@@ -135,6 +135,7 @@ def test_dropped_count_of_a_sole_owner_is_offered_and_kept(team, way):
     assert (run.state, run.error, live["spec"]["replicas"]) == ("applied", "", 3)
 
 
+@pytest.mark.long
 def test_form_keeps_what_was_given_up_and_can_take_it_back(team):
     team.apply(WEB)
     plan = team.plan(WEB)

@@ -117,6 +117,7 @@ def test_blocker_links_to_a_high_risk_and_goes_when_it_was_seen(as_bob, many):
     assert ('data-seen-now="3"' in seen, 'value="1" max="4"' in seen) == (True, True)
 
 
+@pytest.mark.long
 def test_long_group_comes_in_pages(as_bob, alice):
     plan = rows.make_plan(alice, [_change(f"o{n:03}", operation=Operation.CREATE) for n in range(160)])
 

@@ -66,6 +66,7 @@ def test_refused_object_offers_its_replacement_and_the_choice_makes_the_next_pla
     assert (options.replacement, options.propagation) == (Replacement(objects=(KEY,)), Propagation.FOREGROUND)
 
 
+@pytest.mark.long
 def test_replaced_object_names_what_is_lost_and_can_be_updated_again(author, refused):
     author.post(address(refused), {"choice": "replace"})
     planner.make_plan(refused.review.plans.get(number=2).pk)

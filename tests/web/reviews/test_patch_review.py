@@ -77,6 +77,7 @@ def test_entered_patch_becomes_one_document_per_object(team, page):
     assert dict(plan.changes.values_list("name", "operation")) == {"settings": "update", "other": "update"}
 
 
+@pytest.mark.long
 def test_file_with_patch_documents_needs_no_other_field(team, page):
     team.apply(config_map(a="1"))
     target = {"apiVersion": "v1", "kind": "ConfigMap", "name": "settings"}

@@ -142,6 +142,7 @@ def test_position_of_another_plan_is_refused(author, blocked):
     assert author.post(address(blocked), {"objects": ["99"], "reason": "x"}).status_code == 422
 
 
+@pytest.mark.long
 def test_object_that_the_server_refuses_to_prune_cannot_be_left_out(author, team):
     """Nothing of the files names it: a plan without it would be refused as naming an object that is not in the set."""
     members = {"prune": Prune(PruneMode.APPLYSET, applyset="parent")}

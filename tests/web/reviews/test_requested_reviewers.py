@@ -71,6 +71,7 @@ def ask(review, team, *people):
     requested_reviewers.request_reviewers(review, by=team.alice, accounts=[one.pk for one in people])
 
 
+@pytest.mark.long
 def test_author_asks_on_a_page_without_script(team, plan, carol):
     alice = open_as(team.alice)
     assert f'href="{ADDRESS}"' in alice.get(OVERVIEW).content.decode()
@@ -173,6 +174,7 @@ def test_a_short_list_has_no_search(team, plan):
     assert 'type="search"' not in open_as(team.alice).get(ADDRESS).content.decode().partition("reviewers-form")[2]
 
 
+@pytest.mark.long
 def test_header_overview_panel_and_sheet_name_who_was_asked(team, plan, carol):
     make_policy("two", approvals=2)
     plan = team.plan(config_map(b="1"))
@@ -274,6 +276,7 @@ class Program:
         return self.client.post(f"/api/v1/{path}", json.dumps(body), content_type="application/json")
 
 
+@pytest.mark.long
 def test_program_asks_and_reads_who_approved(team, plan, carol):
     program = Program(team.alice, TokenScope.PLAN)
     assert program.get().json() == {"requested_reviewers": [], "can_be_asked": ["bob", "carol"]}

@@ -68,6 +68,7 @@ def test_secret_is_masked_and_not_compared(client: Client, plans: tuple[Plan, Pl
         assert text not in shown
 
 
+@pytest.mark.long
 def test_overview_loads_it_beside_the_plan(client: Client, plans: tuple[Plan, Plan]) -> None:
     plan = plans[1]
     address = reverse("reviews:show-source-changes", args=[plan.review.number, plan.number])
@@ -79,6 +80,7 @@ def test_overview_loads_it_beside_the_plan(client: Client, plans: tuple[Plan, Pl
     assert "new in the source" in part
 
 
+@pytest.mark.long
 def test_plan_without_an_earlier_run_has_no_such_page(client: Client, plans: tuple[Plan, Plan]) -> None:
     first = plans[0]
 

@@ -167,6 +167,7 @@ def test_the_list_moves_while_a_run_goes_on(as_viewer, alice, bob):
     assert "<html" not in moving
 
 
+@pytest.mark.long
 def test_navigation_home_and_the_page_of_the_cluster_lead_to_the_list(as_viewer, alice, bob):
     for _n in range(26):
         make_run(alice, bob)

@@ -43,6 +43,7 @@ def list_statuses(run: ApplyRun) -> list[list[int]]:
     return [[one["status"] for one in entry.reads] for entry in entries]
 
 
+@pytest.mark.long
 def test_read_before_a_create_and_before_a_patch_is_journaled(team: Team) -> None:
     created = team.apply(config_map(a="1"), **CLIENT)
     updated = team.apply(config_map(a="2"), **CLIENT)
@@ -64,6 +65,7 @@ def test_run_pages_show_reads_with_their_reason(team: Team) -> None:
     assert {"/api", "/apis", "/openapi/v3"} <= {one["path"] for one in run.reads}
 
 
+@pytest.mark.long
 def test_unchanged_object_is_only_read(team: Team) -> None:
     team.apply(config_map(a="1"), **CLIENT)
     run = team.apply(config_map(a="1"), config_map("zeta", a="1"), **CLIENT)

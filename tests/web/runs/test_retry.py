@@ -109,6 +109,7 @@ def test_people_without_the_right_read_why(team, failed):
     assert browser(outsider).post(retry, {"attempt": 1}).status_code in (403, 404)
 
 
+@pytest.mark.long
 def test_blocked_retry_says_everything_that_blocks(team, failed):
     approving.request_changes(failed.plan, by=team.bob, digest=failed.plan.digest, note="no")
 

@@ -59,6 +59,7 @@ def test_sheet_schedules_what_waits_for_another_approval(as_bob, guarded):
     assert "You approved plan 1 and scheduled its run." in answer.content.decode()
 
 
+@pytest.mark.long
 def test_overview_shows_what_the_start_waits_for_and_whoever_may_cancels_it(as_alice, as_bob, as_viewer, bob, guarded):
     last = timezone.now() + timedelta(hours=4)
     runs.schedule_start(guarded, by=bob, digest=guarded.digest, expires_at=last)
@@ -124,6 +125,7 @@ def header(browser, plan) -> str:
     return reading.text_of(reading.read(browser, address(plan, "show-overview")))
 
 
+@pytest.mark.long
 def test_header_says_when_it_starts_and_offers_no_second_one(as_alice, as_bob, as_viewer, bob, guarded, move_clock):
     move_clock(datetime(2026, 11, 24, 9, 30, tzinfo=UTC))
     first = datetime(2026, 11, 24, 14, tzinfo=UTC)

@@ -68,6 +68,7 @@ def test_a_finished_run_has_no_now_and_says_what_nobody_watches_any_more(as_view
     assert "2 objects were not attempted." in text
 
 
+@pytest.mark.long
 def test_rows_of_workloads_are_limited_and_the_others_counted(as_viewer, alice, bob):
     many = tuple(f"web-{number}" for number in range(60))
     run = scenes.make_scene(alice, bob, clock.now() - timedelta(seconds=108), (("apps", "Deployment", many),))

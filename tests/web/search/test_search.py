@@ -106,6 +106,7 @@ def test_outsiders_find_nothing(as_charlie, shop):
     assert as_charlie.get("/search/?q=web").status_code == 404
 
 
+@pytest.mark.long
 def test_number_of_queries_does_not_grow_with_what_is_found(as_viewer, alice, shop, django_assert_num_queries):
     for number in range(30):
         rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.UPDATE, conflicts=())])

@@ -148,6 +148,7 @@ def test_audit_entries_name_what_changed(as_dana, cluster):
     assert told[2]["changes"] == {}
 
 
+@pytest.mark.long
 def test_archived_preset_is_no_longer_offered(as_dana, as_alice, cluster):
     save(as_dana)
     given = read_form(as_alice.get(REVIEW, {"preset": "shop"}))
