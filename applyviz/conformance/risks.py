@@ -241,7 +241,7 @@ class Facts:
 
     @cached_property
     def is_defaulted_again(self) -> bool:
-        """Whether the server has a value of nobody where the manifest has null, and the object is there already."""
+        """Whether an existing object keeps a value that no other manager owns where the manifest has null."""
         root = self.planned.kind.root if self.planned.kind else None
         nulls = [path for path, value in list_leaves(root, self.manifest).items() if value is None and path]
         own = (p for p in nulls if p[0] not in ("f:metadata", "f:status") and not self._is_kept(p))

@@ -34,7 +34,7 @@ _MOST_OPERATIONS = 40
 class PatchKind:
     """What a patch does as one type.
 
-    - `body`: as it is sent; `is_derived`: it is not the body as it was written, but made from its result.
+    - `body`: as it is sent; `is_derived`: applyviz calculated it from the result of the patch.
     - `is_written`: whether this is the type that was asked for; `is_same`: whether the object is then the same as with
       that type. `fields`: what changes; `error`: why the server refuses it.
     """

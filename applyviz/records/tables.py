@@ -1,4 +1,4 @@
-"""A migration that makes tables and nothing else: Django builds its models once, not anew after each table."""
+"""A migration that only creates tables: Django builds the models once instead of after each table."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class TableMigration(Migration):
     ) -> ProjectState:
         """Create the tables and return the state with them.
 
-        The models of the state before are forgotten: with them, each new model would make Django build all anew. SQL
-        that is only printed is collected as Django does it, with its comments.
+        The copied state has no built models, so Django does not rebuild all of them after each table. If the SQL is
+        only collected, Django's own method does it.
         """
         if collect_sql:
             return super().apply(project_state, schema_editor, collect_sql)

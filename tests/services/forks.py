@@ -1,7 +1,7 @@
 """Scripts inside an installation, each in a fork of one process that has loaded the product, which takes two seconds.
 
-A script is a process of its own with a connection of its own; whoever starts it has a `subprocess.Popen` of a client
-that lends it its input and output and ends as it ends.
+Each script is a separate process with its own database connection. The caller starts a client with `subprocess.Popen`;
+the client passes its input and output to the script and exits with the same status.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Forks:
 
 
 def serve(place: str) -> None:
-    """Load the product, then fork for each script that somebody asks for at a place."""
+    """Load the product, then fork a process for each script that a client sends to the socket at `place`."""
     import django  # noqa: PLC0415 - of this process alone
 
     django.setup()

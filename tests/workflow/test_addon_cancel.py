@@ -31,7 +31,7 @@ def read_records(team):
 
 
 def cancel_at(team, run, count):
-    """Cancel the run when it sends so many writes: the one on its way is still answered."""
+    """Cancel the run while it sends write number `count`; the server still answers that write."""
     fault, sent = team.wire.fault, []
 
     def choose(request, number):

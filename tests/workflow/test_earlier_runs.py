@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 import yaml
+from django.contrib.auth.models import User
 
 from applyviz.engine.requests.options import ApplyMode, Prune, PruneMode, SetAction
 from applyviz.engine.risks.pruning import PRUNE_CHANGED
+from applyviz.records.enums import Role
 from applyviz.workflow.plans import changes, planner, prune_history, revert
+from tests.builders import grant_role
 from tests.stories import Team
 
 pytestmark = pytest.mark.django_db
@@ -133,3 +136,16 @@ def test_set_that_moves_to_another_namespace_is_compared_with_its_last_run(team)
     assert changed(team.plan(labelled("a"), selector="app=a", **MAPS)) == [
         {"choice": "The selector", "before": "app in (a)", "now": "app=a", "run": "2"}
     ]
+
+
+def test_run_that_the_requester_may_not_view_is_not_compared(team):
+    team.apply(*(f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}}}\n" for name in ("one", "two")))
+    team.apply(placed("a", "one"), selector="app in (a)", namespace="one", **MAPS)
+    team.apply(placed("dropped", "two"), **CLIENT)
+    team.alice = User.objects.create_user("erin")
+    grant_role(team.alice, Role.AUTHOR, namespace="two")
+
+    pruning = team.plan(placed("a", "two"), selector="app=a", namespace="two", **MAPS)
+
+    assert list(pruning.changes.filter(operation="prune").values_list("name", flat=True)) == ["dropped"]
+    assert changed(pruning) == []

@@ -52,7 +52,7 @@ def judge_client(versions: ObjectVersions, path: FieldPath, row: Row, manager: s
 
 
 def _judge_same(versions: ObjectVersions, path: FieldPath, live: JSONValue, wanted: JSONValue) -> LeafExplanation:
-    """Return why a leaf that the manifest has stays as it is."""
+    """Return why a leaf in the manifest does not change."""
     if wanted is None and live is MISSING:
         return NULL_AGAIN
     if is_answer_to(wanted, live):

@@ -1,7 +1,8 @@
-"""Explain a node port that moves from one port of a Service to another: no client loses it.
+"""Explain a node port that moves from one port of a Service to another, so that clients keep it.
 
-Rule: kube-apiserver's allocation of node ports: a port without one gets that of the live port with the same name, or,
-where the type had none before, the one given to its number already. A manifest may also write the number elsewhere.
+Rule: kube-apiserver allocates node ports. A port without one gets the node port of the live port with the same name; if
+the Service type had no node ports before, it gets the one already allocated to its number. A manifest can also set the
+node port on another port.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _NODE_PORT = "f:nodePort"
 
 
 class NodePorts:
-    """The node ports of a Service, before and after: number → entries that have it, of many the first two."""
+    """The node ports of a Service, before and after: each number with the first two entries that have it."""
 
     def __init__(self, versions: ObjectVersions) -> None:
         self._versions = versions
@@ -26,7 +27,7 @@ class NodePorts:
         self._live, self._after = _index(versions.live, paths), _index(versions.after, paths)
 
     def judge(self, path: FieldPath, row: Row) -> LeafExplanation | None:
-        """Return where a node port goes, or comes from without a line in the manifest; None otherwise."""
+        """Return where a node port goes, or where the server takes it from; None if it does not move."""
         if path[:2] != _PORTS or path[-1] != _NODE_PORT:
             return None
         after, live = row[0], row[1]
@@ -52,5 +53,5 @@ def _index(column: Column, paths: list[FieldPath]) -> dict[str, list[FieldPath]]
 
 
 def _find_other(index: dict[str, list[FieldPath]], number: str, path: FieldPath) -> FieldPath:
-    """Return another entry that has a node port, () if none has."""
+    """Return another entry with the same node port, or () if there is none."""
     return next((entry for entry in index.get(number, ()) if entry != path[:-1]), ())

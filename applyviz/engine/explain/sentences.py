@@ -70,9 +70,9 @@ _BY_OPERATION: dict[tuple[Reason, FieldOperation], str] = {
         "Removed although your manifest contains it: another entry with the same `{path}` drops it"
     ),
     (Reason.FROM_ANOTHER_ENTRY, FieldOperation.UNCHANGED): (
-        "not set: the merge takes entries of your manifest with the same `{path}` for one"
+        "not set: the merge treats entries with the same `{path}` in your manifest as one"
     ),
-    (Reason.DIRECTIVE, FieldOperation.UNCHANGED): "a directive of a patch, which kubectl obeys: no field",
+    (Reason.DIRECTIVE, FieldOperation.UNCHANGED): "a patch directive, not a field: kubectl carries it out",
     (Reason.PATCH_SETS, FieldOperation.CHANGED): "changed by the patch",
     (Reason.REMOVED_FROM_MANIFEST, FieldOperation.UNCHANGED): "no longer in the manifest; already removed",
     (Reason.NULL_CLEARS, FieldOperation.UNCHANGED): "null in the manifest; already absent",

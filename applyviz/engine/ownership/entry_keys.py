@@ -1,8 +1,8 @@
-"""Owners of the entries of lists by key: whoever sets a field of an entry owns the entry and its keys too.
+"""The owners of list entries with keys: a manager that sets a field of an entry also owns the entry and its keys.
 
-Rule: structured-merge-diff. A manifest names an entry by its keys, so an apply of one field of it (`args` of the
-container `web`) owns the field, the entry and the keys that it writes. Who gives the field up in its manifest, and sets
-nothing else there, no longer names the entry.
+Rule: structured-merge-diff. A manifest names an entry by its keys, so a manager that applies one field of it (`args` of
+the container `web`) owns the field, the entry and its keys. A manager that drops the field, and sets no other field of
+the entry, no longer names the entry.
 """
 
 from __future__ import annotations

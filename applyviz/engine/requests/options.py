@@ -122,7 +122,7 @@ class TakenField:
 
     - `key`: the object (`ObjectRef.key`); `path`: the field; `manager`: the owner that gives it up.
     - `is_live`: the manifest gets the live value first, as the edit of its file then says. Without a manager, all
-      others give the field up; client-side, nobody has to.
+      other managers give the field up; a client-side apply requires none to.
     """
 
     key: tuple[str, ...]

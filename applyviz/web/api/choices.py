@@ -58,7 +58,7 @@ def _join(given: JSONObject, name: str) -> str:
 
 
 def _refuse_twice(given: JSONObject) -> None:
-    """Raise `ProblemsError` for a choice that a body makes in both forms: one of them would not count."""
+    """Raise `ProblemsError` for a choice that a body makes in both forms: only one of them could count."""
     twice = [name for name in _OF_PRUNE if isinstance(given.get("prune"), dict) and given.get(name)]
     problems = [SourceProblem("write it in the object prune", field=name) for name in twice]
     if "without" in given and given.get("leave_out"):

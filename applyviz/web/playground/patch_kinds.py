@@ -39,7 +39,7 @@ class PatchedFieldRow:
 
 @dataclass(frozen=True, slots=True)
 class PatchColumn:
-    """What a patch does as one type; `lines` are the body of a type that does not take the body as it was written."""
+    """The result of a patch as one type; `lines` is the derived body, for types that do not accept the written one."""
 
     title: str | Promise
     is_written: bool

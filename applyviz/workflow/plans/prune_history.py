@@ -1,9 +1,9 @@
 """Find the last runs of the same set, so that a plan which prunes can say what changed since.
 
-A set has no name of its own where kubectl prunes by allowlist. A run is of the same set if it applied at least half of
-the objects of the plan; where no run did in their namespaces, in whatever namespace; where none did at all, the newest
-one that applied any of them besides its Namespaces, which several sets share. Reverts are no runs of a set: their files
-are made up.
+kubectl gives a set no name when it prunes by allowlist. A run belongs to the same set if it applied at least half of
+the objects of the plan in their namespaces. If there is none, objects with these names in other namespaces count too,
+but only in runs that the requester of the plan may view. If there is still none, it is the newest run that applied any
+of the objects, except Namespaces, which several sets share. Reverts do not count: their files are generated.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.planning.objects.context import EarlierRun
 from applyviz.engine.requests.options import PruneMode
 from applyviz.records.enums import RunState
-from applyviz.records.models import ApplyRun, ObjectChange, Plan
+from applyviz.records.models import ApplyRun, ObjectChange, Plan, Review
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Person
 
 _Name = tuple[str, str, str, str]
 _SEARCHED = (PruneMode.ALLOWLIST, PruneMode.APPLYSET)
@@ -55,11 +57,12 @@ class _AppliedSet:
         found = runs.filter(plan__in=having.order_by().values("plan_id"))
         return found.select_related("plan__revision").order_by("-number")[:_MOST_RUNS]
 
-    def find_run(self, runs: QuerySet[ApplyRun]) -> ApplyRun | None:
-        """Return the newest run of this set; None for none."""
+    def find_run(self, runs: QuerySet[ApplyRun], viewer: Person) -> ApplyRun | None:
+        """Return the newest run of this set, or None; `viewer` may view it if it is found in other namespaces."""
+        visible = Review.objects.filter(access.select_reviews(viewer)).values("pk")
         partial = None
-        for has_moved in (False, True):
-            for run in self.list_runs(runs, has_moved=has_moved):
+        for has_moved, searched in ((False, runs), (True, runs.filter(plan__review__in=visible))):
+            for run in self.list_runs(searched, has_moved=has_moved):
                 shared = self.count_in(run, has_moved=has_moved)
                 if shared * 2 >= len(self.names):
                     return run
@@ -98,8 +101,8 @@ def find_earlier_run(plan: Plan, documents: Iterable[ManifestDocument]) -> Earli
         plan__review__undoes__isnull=True,
         state=RunState.APPLIED,
     )
-    last = planned.find_run(runs)
+    last = planned.find_run(runs, plan.requested_by)
     if last is None:
         return None
-    pruned = planned.find_run(runs.filter(plan__options__prune__mode__in=_PRUNING))
+    pruned = planned.find_run(runs.filter(plan__options__prune__mode__in=_PRUNING), plan.requested_by)
     return replace(_describe(last), pruned=_describe(pruned) if pruned not in (None, last) else None)

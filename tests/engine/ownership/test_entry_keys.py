@@ -1,4 +1,4 @@
-"""Whoever gets a field of an entry of a list owns the entry and its keys too, until nothing else of it is left."""
+"""A manager that gets a field of a list entry also owns the entry and its keys, until it owns nothing else in it."""
 
 from __future__ import annotations
 

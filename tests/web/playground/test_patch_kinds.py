@@ -16,6 +16,6 @@ def test_json_patch_is_shown_beside_both_merges(client, ask):  # noqa: F811
     text = client.get(ask(manifest=PATCH, live=LIVE)).content.decode()
 
     shown = text.partition("As each type of patch")[2]
-    assert shown.count("This body leads to the same object.") == 2
+    assert shown.count("This patch gives the same result.") == 2
     assert shown.count("extra: &lt;b&gt;new&lt;/b&gt;") == 2
     assert "<b>new</b>" not in shown

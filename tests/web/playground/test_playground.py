@@ -359,6 +359,6 @@ def test_patch_is_shown_as_each_of_the_three_types(client, ask):
     text = client.get(ask(manifest=patch, live=LIVE)).content.decode()
 
     shown = text.partition("As each type of patch")[2]
-    for word in ("Strategic merge patch", "as written", "leads to the same object", "path: /data/theme"):
+    for word in ("Strategic merge patch", "as written", "gives the same result", "path: /data/theme"):
         assert word in shown
     assert "As each type of patch" not in client.get(ask(live=LIVE)).content.decode()

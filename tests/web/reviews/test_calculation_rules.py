@@ -37,7 +37,7 @@ def test_each_field_of_a_step_has_its_rule(team: Team) -> None:
     deleted, _, added = text.partition("deltaMap")
     assert holds(deleted, "spec.paused Removed: no longer in the manifest")
     assert holds(added, 'spec.template.spec.containers[name="web"].args Atomic field: replaced as a whole')
-    assert holds(added, 'containers[name="log"].image `containers` merges by name: this entry is new')
+    assert holds(added, 'containers[name="log"].image containers merges by name: this entry is new')
     assert not holds(added, "spec.paused Removed")
 
 
