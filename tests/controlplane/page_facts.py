@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -97,6 +98,14 @@ class Fact:
         return name in {who for who, _how, _part in (self.owners_after if after else self.owners_before)}
 
 
+def _encode_texts(wanted: JSONObject | None) -> JSONObject | None:
+    """Return a manifest with the `data` that the server makes from its `stringData`."""
+    if wanted is None or wanted.get("kind") != "Secret" or not isinstance(wanted.get("stringData"), Mapping):
+        return wanted
+    texts = {name: b64encode(str(text).encode()).decode() for name, text in wanted["stringData"].items()}
+    return {**wanted, "data": {**(wanted.get("data") or {}), **texts}}
+
+
 def read_fact(
     path: FieldPath,
     root: Any,
@@ -114,6 +123,7 @@ def read_fact(
         value = find_leaf(root, obj, path) if root is not None else find_value(obj, path)
         return ABSENT if value is MISSING else value
 
+    wanted = _encode_texts(wanted)
     annotations = (before or {}).get("metadata", {}).get("annotations", {})
     return Fact(
         path,
