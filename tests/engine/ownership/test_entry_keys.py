@@ -61,3 +61,11 @@ def test_entry_with_another_field_stays_with_its_owner():
     found = client_side.take_fields(entries, manager="first", taken=[(PATH, "second")])
 
     assert show(found) == {"first": OWNED, "second": {**KEYS, "f:args": {}}}
+
+
+def test_entry_that_nobody_owns_itself_goes_with_its_keys():
+    rest = {"f:env": {ENV: {"f:name": {}, "f:value": {}}}}
+
+    found = client_side.take_fields([make_entry("second", {**KEYS, **rest})], manager="first", taken=[(PATH, "second")])
+
+    assert show(found) == {"first": {**KEYS, **rest}}

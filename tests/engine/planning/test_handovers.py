@@ -209,3 +209,11 @@ def test_field_is_dropped_with_what_held_it_alone(path, left):
     obj = {"spec": {"a": 1, "b": 1, "items": [{"name": "x", "v": 1}, {"name": "z"}]}}
 
     assert drop_field(obj, path) == (obj if left is None else left)
+
+
+@pytest.mark.parametrize("mode", ApplyMode)
+def test_object_that_does_not_exist_has_no_value_to_hand_over(mode):
+    change = Box().plan_one(SCALED, hand_over(mode=mode))
+
+    assert (change.operation, change.requests, change.versions.after) == (Operation.ERROR, (), None)
+    assert "does not exist yet" in change.error

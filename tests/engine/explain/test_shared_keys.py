@@ -1,0 +1,77 @@
+"""Node ports that move, and entries of a manifest that share a merge key: what decides a value, and where it goes."""
+
+from __future__ import annotations
+
+from tests.engine.explain.test_fields import explain_client_side, summarise
+
+POD = '.spec.template.spec.containers[name="a"]'
+
+
+def service(*ports):
+    return {"spec": {"ports": [{"protocol": "TCP", **port} for port in ports]}}
+
+
+def find(case, path):
+    return summarise(explain_client_side({"last_applied": {}, **case}))[path]
+
+
+def test_node_port_that_the_manifest_writes_elsewhere_is_set_there_and_moved_here():
+    case = {
+        "kind": "Service",
+        "live": service({"port": 80, "nodePort": 30080}, {"port": 81}),
+        "manifest": service({"port": 80}, {"port": 81, "nodePort": 30080}),
+        "after": service({"port": 80}, {"port": 81, "nodePort": 30080}),
+    }
+
+    assert find(case, '.spec.ports[port=81,protocol="TCP"].nodePort') == [
+        "set",
+        "manifest-sets",
+        "set in your manifest",
+    ]
+    assert find(case, '.spec.ports[port=80,protocol="TCP"].nodePort') == [
+        "cleared",
+        "moved-to",
+        'Moved: `spec.ports[port=81,protocol="TCP"]` gets this node port',
+    ]
+
+
+def test_node_port_that_many_ports_have_moves_to_the_first_of_the_others():
+    ports = [{"port": 80, "nodePort": 30080}, *({"port": n, "nodePort": 30080} for n in (81, 82, 83))]
+    case = {
+        "kind": "Service",
+        "live": service(*ports),
+        "manifest": service({"port": 80}, *ports[1:]),
+        "after": service({"port": 80}, *ports[1:]),
+    }
+
+    assert find(case, '.spec.ports[port=80,protocol="TCP"].nodePort')[1:] == [
+        "moved-to",
+        'Moved: `spec.ports[port=81,protocol="TCP"]` gets this node port',
+    ]
+
+
+def test_node_port_that_the_server_draws_moves_from_nowhere():
+    case = {
+        "kind": "Service",
+        "live": service({"port": 80, "nodePort": 30080}),
+        "manifest": service({"port": 80}, {"port": 81}),
+        "merged": service({"port": 80, "nodePort": 30080}, {"port": 81}),
+        "after": service({"port": 80, "nodePort": 30080}, {"port": 81, "nodePort": 30099}),
+    }
+
+    assert find(case, '.spec.ports[port=81,protocol="TCP"].nodePort')[:2] == ["defaulted", "server-default"]
+
+
+def test_value_that_another_entry_with_the_same_key_drops_is_removed_although_the_manifest_has_it():
+    def pod(*ports):
+        return {"spec": {"template": {"spec": {"containers": [{"name": "a", "ports": list(ports)}]}}}}
+
+    tcp, udp = {"containerPort": 53, "protocol": "TCP"}, {"containerPort": 53, "protocol": "UDP"}
+    both = pod({**tcp, "hostPort": 5353}, udp)
+    case = {"manifest": both, "live": both, "merged": pod(tcp, udp), "after": pod(tcp, udp)}
+
+    assert find(case, f'{POD}.ports[containerPort=53,protocol="TCP"].hostPort') == [
+        "cleared",
+        "from-another-entry",
+        "Removed although your manifest contains it: another entry with the same `containerPort` drops it",
+    ]
