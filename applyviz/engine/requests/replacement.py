@@ -80,6 +80,14 @@ def is_chosen(ref: ObjectRef, manifest: JSONObject, options: ApplyOptions) -> bo
     return any(annotations.get(name) == "true" for name in chosen.annotations)
 
 
+def list_unmatched(names: Iterable[str], refs: Iterable[ObjectRef]) -> tuple[str, ...]:
+    """Return the names of kinds and objects that match none of these objects."""
+    known: set[str] = set()
+    for ref in refs:
+        known.update((*list_object_names(ref), name_kind(ref), ref.gvk.kind))
+    return tuple(name for name in names if name not in known)
+
+
 def choose(ref: ObjectRef, manifest: JSONObject, options: ApplyOptions) -> ApplyOptions:
     """Return the options for one object: it is replaced on error if it is chosen."""
     if options.is_replacing_on_error or not is_chosen(ref, manifest, options):

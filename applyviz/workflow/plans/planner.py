@@ -250,7 +250,7 @@ def _calculate(claim: _Claim, reader: Any, renewer: LeaseRenewer) -> None:
 def _summarize(finished: engine.PlannedSet, overview: Overview) -> dict[str, Any]:
     quotas = [asdict(line) for line in finished.quotas]
     more = {"quotas": quotas, **left_behind.keep_staying(finished)}
-    return {**asdict(summarize(finished.changes)), "overview": to_json(overview), **more}
+    return {**asdict(summarize(finished.changes, finished.options)), "overview": to_json(overview), **more}
 
 
 def _seal(plan: Plan, stored: PlanRows, bound: dict[str, str]) -> dict[str, str]:

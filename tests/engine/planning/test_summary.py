@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from applyviz.engine.planning.model.summary import summarize
-from applyviz.engine.requests.options import ApplyOptions
+from applyviz.engine.requests.options import ApplyOptions, Replacement
 from tests.engine.planning.cluster import Box
 
 
@@ -79,3 +79,14 @@ def test_conflicts_and_errors_are_counted():
     assert found.counts == {"blocked": 1}
     assert (found.conflicts, found.images_changed) == (1, 0)
     assert found.sentence == "1 object: 1 blocked."
+
+
+def test_names_that_match_no_object_are_noted():
+    objects = ("apps/Deployment/default/web", "Deployment/default/wep")
+    chosen = Replacement(objects=objects, kinds=("Deployment", "apps/Deployment", "batch/Job", "Jobs"))
+    left_out = ("Deployment/default/web", "core/Secret/default/key")
+
+    found = summarize(Box().plan(deployment("web")).changes, ApplyOptions(replacement=chosen, left_out=left_out))
+
+    assert found.unmatched == ("batch/Job", "Jobs", "Deployment/default/wep")
+    assert found.unmatched_left_out == ("core/Secret/default/key",)

@@ -33,7 +33,10 @@ def test_objects_to_replace_are_chosen_for_a_review_and_for_its_next_plan(progra
 
     second = Plan.objects.get(number=2).options
     assert second == {**first, "replacement": {"kinds": ["core/Secret"]}}
-    assert program.get("reviews/1/plans/1/").json()["objects"][0]["can_be_replaced"] is False
+    first_plan = program.get("reviews/1/plans/1/").json()
+    assert first_plan["objects"][0]["can_be_replaced"] is False
+    unmatched = "Chosen for replacement, but not in these manifests: batch/Job, core/Service/default/web"
+    assert unmatched in first_plan["impact"]
 
 
 @pytest.mark.parametrize(

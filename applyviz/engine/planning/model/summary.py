@@ -16,6 +16,8 @@ from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.model.resources import ResourceSum, sum_resources
 from applyviz.engine.requests.calls import moves_ownership
+from applyviz.engine.requests.options import ApplyOptions
+from applyviz.engine.requests.replacement import list_unmatched
 from applyviz.engine.risks.restarts import PODS_RESTART
 
 _WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Pod", "Job")
@@ -65,6 +67,7 @@ class PlanSummary:
       without one afterwards.
     - `pods_restarted`: the sum of the numbers that are known.
     - `records_removed`: objects that lose their last-applied annotation.
+    - `unmatched`: names that match no object of the manifests: chosen for replacement, and left out (`_left_out`).
     - `pending`: restarts of blocked objects, which happen once their conflicts are resolved; counted nowhere else.
     """
 
@@ -83,6 +86,8 @@ class PlanSummary:
     moves_from: tuple[str, ...] = ()
     records_removed: int = 0
     resources: tuple[ResourceSum, ...] = ()
+    unmatched: tuple[str, ...] = ()
+    unmatched_left_out: tuple[str, ...] = ()
 
 
 def _read_restart(change: PlannedObject) -> Restart | None:
@@ -188,9 +193,10 @@ def _list_moves(changes: Iterable[PlannedObject]) -> Iterator[tuple[str, ...]]:
                     yield tuple(dict.fromkeys(names))
 
 
-def summarize(changes: Iterable[PlannedObject]) -> PlanSummary:
-    """Return the numbers and the sentence of a plan's changes."""
-    changes = tuple(changes)
+def summarize(changes: Iterable[PlannedObject], options: ApplyOptions | None = None) -> PlanSummary:
+    """Return the numbers and the sentence of a plan's changes, and what `options` choose in vain."""
+    changes, chosen = tuple(changes), options or ApplyOptions()
+    named = [c.ref for c in changes if not c.operation.is_deletion or chosen.is_deleting]
     read = [(c, _read_restart(c)) for c in changes]
     found = [(c, None if c.operation is Operation.BLOCKED else restart) for c, restart in read]
     restarts = tuple(r for _, r in found if r is not None)
@@ -214,5 +220,7 @@ def summarize(changes: Iterable[PlannedObject]) -> PlanSummary:
         moves_from=tuple(dict.fromkeys(name for names in moves for name in names)),
         records_removed=sum(any(f.reason is Reason.LAST_APPLIED_REMOVED for f in c.fields) for c in changes),
         resources=sum_resources(changes),
+        unmatched=list_unmatched((*chosen.replacement.kinds, *chosen.replacement.objects), named),
+        unmatched_left_out=list_unmatched(chosen.left_out, named),
     )
     return replace(summary, sentence=_write_sentence(counts, list(_list_impact(summary))))

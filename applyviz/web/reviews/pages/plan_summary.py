@@ -148,6 +148,14 @@ def _describe_moves(summary: Mapping[str, Any], mode: str) -> Iterator[str]:
         yield text % {"n": removed}
 
 
+def _describe_unmatched(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names that were chosen in vain: no object of the manifests has them."""
+    if names := summary.get("unmatched"):
+        yield _("Chosen for replacement, but not in these manifests: %(names)s") % {"names": _shorten(names)}
+    if names := summary.get("unmatched_left_out"):
+        yield _("To be left out, but not in these manifests: %(names)s") % {"names": _shorten(names)}
+
+
 def present_impact(plan: Plan) -> tuple[str, ...]:
     """Return the impact on running workloads, line by line: what stops or goes first, field ownership last."""
     summary: Mapping[str, Any] = plan.summary
@@ -166,6 +174,7 @@ def present_impact(plan: Plan) -> tuple[str, ...]:
         lines.append(ngettext("%(n)d image changes", "%(n)d images change", len(images)) % {"n": len(images)})
     lines += _describe_pending(summary.get("pending", []))
     lines += describe_chosen_moves(options_from_json(plan.options))
+    lines += _describe_unmatched(summary)
     return (*lines, *_describe_moves(summary, plan.options.get("mode", "")))
 
 
