@@ -201,7 +201,7 @@ def test_patch_of_a_definition_or_a_namespace_creates_nothing(box):
 
     plan = box.plan("---\n".join(texts), PATCH)
 
-    assert ["not found" in find_error(change) for change in plan.changes] == [True, True]
+    assert [("not found" in find_error(change), change.risks) for change in plan.changes] == [(True, ())] * 2
     assert plan.problems == ()
 
 

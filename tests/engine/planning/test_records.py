@@ -147,6 +147,8 @@ def test_object_that_is_not_there_and_kind_that_is_unknown_are_errors(options):
 
     absent = box.plan_one(TEXT, options)
     unknown = box.plan_one("apiVersion: example.com/v1\nkind: None\nmetadata: {name: x}\n", options)
+    role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: x}\n"
+    assert box.plan_one(role, options).risks == ()
 
     assert [one.operation for one in (absent, unknown)] == [Operation.ERROR] * 2
     assert "not found" in absent.error

@@ -116,6 +116,11 @@ def find_own_risks(document: ManifestDocument, context: PlanningContext) -> tupl
     return find_risks(subject)
 
 
+def _is_absent(change: PlannedObject, options: ApplyOptions) -> bool:
+    """Return whether the object that a patch or a record is meant for could not be read: nothing happens to it."""
+    return change.operation is Operation.ERROR and change.versions.live is None and not options.is_applying
+
+
 def add_notes(
     change: PlannedObject,
     member: Member,
@@ -154,5 +159,6 @@ def add_notes(
     )
     reasons = _explain(change, member, document, options, memo)
     blocked_removals = _find_blocked_removals(change, member, reasons, options, context)
-    noted = replace(change, risks=find_risks(subject), fields=reasons, blocked_removals=blocked_removals)
+    risks = () if _is_absent(change, options) else find_risks(subject)
+    noted = replace(change, risks=risks, fields=reasons, blocked_removals=blocked_removals)
     return _explain_conversion(add_write_risks(noted, own=(options.field_manager, *taken), options=options))
