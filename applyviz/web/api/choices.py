@@ -19,6 +19,25 @@ _OF_ADDONS = ("addons_anyway", "marking_addons")
 _KEYS = ("selector", "all", "allowlist", "applyset", "except")
 
 
+_IN_PRUNE = {
+    "selector": "prune.selector",
+    "prune_all": "prune.all",
+    "prune_allowlist": "prune.allowlist",
+    "prune_except": "prune.except",
+    "applyset": "prune.applyset",
+}
+
+
+def list_names(given: JSONObject) -> dict[str, str]:
+    """Return how a body writes the fields of the form that it does not name itself, for its problems."""
+    names = dict(_IN_PRUNE) if isinstance(given.get("prune"), dict) else {}
+    if "without" in given:
+        names["leave_out"] = "without"
+    if "moves" in given:
+        names |= {name: "moves" for name in ("take_from", "mode", "operation") if name not in given}
+    return names
+
+
 def _is_texts(value: JSONValue) -> bool:
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
 

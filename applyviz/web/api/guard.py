@@ -7,7 +7,7 @@ Errors are `{"error": {"code", "message", "problems": [{"message", "file", "line
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import Any, Concatenate, NoReturn, ParamSpec
 
@@ -138,11 +138,15 @@ def read_body(request: HttpRequest) -> JSONObject:
     return found
 
 
-def check(form: Form) -> dict[str, Any]:
-    """Return the cleaned data of a form; raises `ProblemsError` with every invalid field."""
+def check(form: Form, names: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return the cleaned data of a form; raises `ProblemsError` with every invalid field.
+
+    - `names`: how the body writes fields that it does not name as the form does.
+    """
     if not form.is_valid():
+        written = {"__all__": "", **(names or {})}
         raise ProblemsError(
-            SourceProblem(str(message), field="" if name == "__all__" else name)
+            SourceProblem(str(message), field=written.get(name, name))
             for name, messages in form.errors.items()
             for message in messages
         )

@@ -15,7 +15,7 @@ from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.records.models import Plan
 from applyviz.web.api import responses
-from applyviz.web.api.choices import flatten
+from applyviz.web.api.choices import flatten, list_names
 from applyviz.web.api.following import present_following
 from applyviz.web.api.forms import (
     APIAdoptForm,
@@ -84,12 +84,14 @@ def _expand(body: JSONObject) -> tuple[JSONObject, tuple[Move, ...]]:
 @requires(Action.WRITE, "POST")
 def add_review(request: HttpRequest, caller: Caller) -> HttpResponseBase:
     """Open a review of some files and request its first plan; a preset fills what the body does not have."""
-    read = flatten(read_body(request))
+    sent = read_body(request)
+    read = flatten(sent)
     expanded, odd = collect(lambda: _expand(read))
     body, moves = expanded or (read, ())
     given, used = fill_body(body, by=caller.person)
     form = ReviewForm(given)
-    cluster, wrong = collect(lambda: find_cluster(registration.list_usable(for_user=caller.person), check(form)))
+    usable = registration.list_usable(for_user=caller.person)
+    cluster, wrong = collect(lambda: find_cluster(usable, check(form, list_names(sent))))
     folder, space = (given.get(name) for name in ("kustomization", "namespace"))
     patches = form.patch_files if form.is_valid() else ()
     taken, unread = collect(
@@ -153,10 +155,11 @@ def adopt_objects(request: HttpRequest, caller: Caller, slug: str) -> HttpRespon
 @requires(Action.WRITE, "POST")
 def add_plan(request: HttpRequest, caller: Caller, number: int) -> HttpResponseBase:
     """Re-plan with the same files, or new ones."""
-    given = flatten(read_body(request))
+    sent = read_body(request)
+    given = flatten(sent)
     review = reviews.get_review(number, for_user=caller.person)
     form = PlanForm(given)
-    chosen, moves = check(form), read_moves(given) if "moves" in given else None
+    chosen, moves = check(form, list_names(sent)), read_moves(given) if "moves" in given else None
     latest = None if review.latest_plan is None else _read_plan(review.latest_plan.number, number, caller)
     taken = None
     if has_manifests(given):

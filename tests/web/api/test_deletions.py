@@ -77,6 +77,25 @@ def test_objects_are_left_out_of_a_review_and_of_its_next_plan(program):
 
 
 @pytest.mark.parametrize(
+    ("given", "fields"),
+    [
+        ({"without": ["other"]}, ["without"]),
+        ({"prune": {"selector": "a in ("}, "mode": "client"}, ["prune.selector"]),
+        ({"prune": {"all": True, "allowlist": ["x"]}, "mode": "client"}, ["prune.allowlist"]),
+        ({"prune": {"applyset": "/", "except": ["x"]}}, ["prune.applyset", "prune.except"]),
+        ({"prune": {"all": True}, "operation": "delete", "mode": "client"}, ["prune", "prune.all"]),
+        ({"prune": "applyset", "applyset": "/"}, ["applyset"]),
+        ({"moves": [{"what": "to-server-side", "managers": [f"m{n:0>99}" for n in range(11)]}]}, ["moves"]),
+    ],
+)
+def test_problems_name_the_fields_that_the_body_has(program, given, fields):
+    answer = program.post("reviews/", body(config_map(a="1"), **given))
+
+    assert answer.status_code == 422
+    assert sorted(problem["field"] for problem in answer.json()["error"]["problems"]) == fields
+
+
+@pytest.mark.parametrize(
     ("given", "field"),
     [
         ({"leave_out": "core/ConfigMap/default/other"}, "leave_out_reason"),
