@@ -6,7 +6,7 @@ product's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from applyviz.engine.channels.model import ChannelPlan
@@ -132,6 +132,14 @@ class TakenField:
 
 
 @dataclass(frozen=True, slots=True)
+class TakenManager:
+    """One field manager that gives up its fields in one object (`key`, as `ObjectRef.key`)."""
+
+    key: tuple[str, ...]
+    manager: str
+
+
+@dataclass(frozen=True, slots=True)
 class Replacement:
     """Which objects are deleted and created again if the server refuses their change as immutable.
 
@@ -158,6 +166,8 @@ class ApplyOptions:
     client-side apply owns of an object, as kubectl does; a client-side apply moves what this manager or `kubectl`
     applied server-side to its own Update entry. `takes_from` names further managers of the other side. The manager
     `kubectl` always takes over from client-side apply.
+
+    `taken_managers` names such managers for single objects.
 
     `handovers`: the fields that manifests give up to other managers; each keeps its live value. `taken_fields`: the
     fields that they take from others.
@@ -197,6 +207,7 @@ class ApplyOptions:
     is_replacing_on_error: bool = False
     handovers: tuple[Handover, ...] = ()
     taken_fields: tuple[TakenField, ...] = ()
+    taken_managers: tuple[TakenManager, ...] = ()
     replacement: Replacement = field(default_factory=Replacement)
     propagation: Propagation = Propagation.BACKGROUND
     deletion_seconds: int = 60
@@ -231,6 +242,13 @@ class ApplyOptions:
     def list_handovers(self, key: tuple[str, ...]) -> tuple[Handover, ...]:
         """Return the fields of one object that its manifest gives up."""
         return tuple(one for one in self.handovers if one.key == key)
+
+    def of_object(self, key: tuple[str, ...]) -> ApplyOptions:
+        """Return the options for one object: `takes_from` also has the managers that are named for it alone."""
+        if not self.taken_managers:
+            return self
+        names = (*self.takes_from, *(one.manager for one in self.taken_managers if one.key == key))
+        return replace(self, takes_from=tuple(dict.fromkeys(names)), taken_managers=())
 
     def list_taken(self, key: tuple[str, ...]) -> tuple[TakenField, ...]:
         """Return the fields of one object that its manifest takes from other managers."""

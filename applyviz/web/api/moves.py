@@ -22,6 +22,7 @@ from applyviz.engine.requests.options import (
     Handover,
     SetAction,
     TakenField,
+    TakenManager,
 )
 from applyviz.records.models import Plan
 from applyviz.web.api.problems import ProblemsError, SourceProblem
@@ -100,8 +101,9 @@ def read_moves(given: JSONObject) -> tuple[Move, ...]:
             found.append(move)
         elif not entry.get("what"):
             reader.note(number, "what", f"must be one of {', '.join(MoveKind)}")
-    if sum(len(move.fields) for move in found) > MOST_FIELDS:
-        reader.note(0, "fields", f"name at most {MOST_FIELDS} fields")
+    for part in ("fields", "managers"):
+        if sum(len(getattr(move, part)) for move in found) > MOST_FIELDS:
+            reader.note(0, part, f"name at most {MOST_FIELDS} {part}")
     if any(name in given for name in _FLAT):
         reader.note(0, "", f"name moves of fields in moves or in {', '.join(_FLAT)}, not in both")
     reader.raise_problems()
@@ -122,6 +124,12 @@ def _choose_one(
             yield value, None
 
 
+def _list_managers(moves: tuple[Move, ...]) -> tuple[str, ...]:
+    """Return the managers that give up their fields in every object of the set."""
+    names = [name for move in moves if move.kind in _MODES and not move.target for name in move.managers]
+    return tuple(dict.fromkeys(names))
+
+
 def expand_moves(given: JSONObject, moves: tuple[Move, ...], *, namespace: str) -> JSONObject:
     """Return the body of a new review with the operation, mode, managers and files that its moves say.
 
@@ -135,9 +143,9 @@ def expand_moves(given: JSONObject, moves: tuple[Move, ...], *, namespace: str) 
         for value, problem in _choose_one(given, name, wanted, default):
             rest[name] = value
             problems += [problem] if problem else []
-    managers = [name for move in moves if move.kind in _MODES for name in move.managers]
+    managers = _list_managers(moves)
     if managers:
-        rest["take_from"] = ",".join(dict.fromkeys(managers))
+        rest["take_from"] = ",".join(managers)
     cleared = [move for move in moves if move.kind is MoveKind.CLEAR_MANAGED_FIELDS]
     if cleared and given.get("files"):
         text = "it clears the objects that targets name: leave files out, or use operation for those of the files"
@@ -203,11 +211,13 @@ class _Chooser:
         if move.target and holder is None:
             self.note(move, "target", f"{move.target[:200]} is no object of this set; {WRITE}")
             return options
-        if holder is None or move.kind not in _OF_FIELDS:
+        if holder is None or move.kind in _ACTIONS:
             if move.target and len(holders) > 1:
                 text = f"{move.kind} is about every object of the set: leave target out, or bring this object alone"
                 self.note(move, "target", text)
             return options
+        if move.kind in _MODES:
+            return self.take_managers(options, move, holder, is_alone=len(holders) == 1)
         paths = self.find_paths(move, holder)
         if move.kind is MoveKind.TAKE:
             self.note_twice(move, holder.ref.key, paths, "")
@@ -220,6 +230,14 @@ class _Chooser:
         self.note_twice(move, holder.ref.key, paths, manager or HANDOVER_MANAGER)
         given = tuple(Handover(holder.ref.key, path, manager or HANDOVER_MANAGER) for path in paths)
         return replace(options, handovers=tuple(dict.fromkeys((*options.handovers, *given))))
+
+    def take_managers(self, options: ApplyOptions, move: Move, holder: FieldHolder, *, is_alone: bool) -> ApplyOptions:
+        """Return the options with managers that give up their fields in one object of the set."""
+        if not move.managers and not is_alone:
+            text = f"{move.kind} is about every object of the set: name the managers that give up their fields in this"
+            self.note(move, "managers", f"{text} one, leave target out, or bring this object alone")
+        taken = tuple(TakenManager(holder.ref.key, name) for name in move.managers)
+        return replace(options, taken_managers=tuple(dict.fromkeys((*options.taken_managers, *taken))))
 
     def take(
         self, options: ApplyOptions, move: Move, holder: FieldHolder, paths: tuple[FieldPath, ...]
@@ -273,6 +291,5 @@ def replan(options: ApplyOptions, moves: tuple[Move, ...], hold: Hold, *, latest
     ]
     if odd or not options.is_applying:
         raise ProblemsError(odd or [SourceProblem("only a plan that applies manifests moves ownership", field="moves")])
-    names = [name for move in moves if move.kind in _MODES for name in move.managers]
-    cleared = replace(options, handovers=(), taken_fields=(), takes_from=tuple(dict.fromkeys(names)))
+    cleared = replace(options, handovers=(), taken_fields=(), takes_from=_list_managers(moves), taken_managers=())
     return add_moves(cleared, moves, hold, latest=latest)

@@ -79,7 +79,8 @@ def choose(plan: Plan, names: Collection[str], *, moves_own: bool) -> ApplyOptio
     options = options_from_json(plan.options)
     if options.field_manager in names and options.mode is ApplyMode.CLIENT:
         raise NotValidError(_("the plan's own manager is not one of the others"))
-    return replace(options, takes_from=tuple(dict.fromkeys(names)), takes_client_side=moves_own)
+    names = tuple(dict.fromkeys(names))
+    return replace(options, takes_from=names, taken_managers=(), takes_client_side=moves_own)
 
 
 def move_ownership(plan: Plan, names: Collection[str], *, moves_own: bool, by: Person) -> Plan:

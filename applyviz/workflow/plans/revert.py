@@ -221,6 +221,7 @@ def _make_options(options: ApplyOptions, found: _Gathered) -> ApplyOptions:
         channel=None,
         takes_over=False,
         takes_from=(),
+        taken_managers=(),
         handovers=(),
         taken_fields=tuple(TakenField(one.key, one.path, one.manager) for one in options.handovers),
         is_replacing_on_error=options.is_replacing_on_error or found.is_replacing,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from applyviz.engine.planning.digest.serialize import options_from_json
-from applyviz.engine.requests.options import ApplyMode, ClearPatch, Handover, SetAction, TakenField
+from applyviz.engine.requests.options import ApplyMode, ClearPatch, Handover, SetAction, TakenField, TakenManager
 from applyviz.records.enums import Role
 from applyviz.records.models import Plan, Review
 from applyviz.workflow.plans import planner
@@ -182,6 +182,24 @@ def test_field_that_another_manager_owns_with_the_same_value_is_taken_from_it(te
     assert options().taken_fields == (TakenField(MAP, ("f:data", "f:a"), "second", is_live=True),)
 
 
+def test_managers_give_up_their_fields_in_one_object_of_several(team, program):
+    texts = config_map(a="1") + "---\n" + config_map("other", a="1")
+    team.apply(texts)
+    for path in (SETTINGS, SETTINGS.replace("settings", "other")):
+        team.edit(path, {"data": {"b": "2"}}, manager="helm")
+
+    plan = post(program, body(texts, moves=[move("to-server-side", SETTINGS_MAP, managers=["helm"])]))
+
+    assert (options().takes_from, options().taken_managers) == ((), (TakenManager(MAP, "helm"),))
+    after = {one["name"]: name_owners(one["managed_fields"]["after"]) for one in plan["objects"]}
+    assert after == {
+        "settings": {("applyviz", "Apply")},
+        "other": {("applyviz", "Apply"), ("helm", "Update")},
+    }
+    assert "Fields taken from helm: ConfigMap/settings" in plan["impact"]
+    assert (run := team.work(team.start(Plan.objects.order_by("pk").last()))).state == "applied", run
+
+
 @pytest.mark.long
 def test_managers_give_up_their_fields_to_server_side_apply_and_back(team, program):
     team.apply(config_map(a="1"), mode=ApplyMode.CLIENT, field_manager="kubectl-client-side-apply")
@@ -198,7 +216,8 @@ def test_managers_give_up_their_fields_to_server_side_apply_and_back(team, progr
 
     given = [move("to-client-side", SETTINGS_MAP, managers=["applyviz"])]
     plan = post(program, body(config_map(a="1"), field_manager="kubectl-client-side-apply", moves=given))
-    assert (options().mode, options().takes_from) == (ApplyMode.CLIENT, ("applyviz",))
+    assert (options().mode, options().takes_from) == (ApplyMode.CLIENT, ())
+    assert options().taken_managers == (TakenManager(MAP, "applyviz"),)
     owners = plan["objects"][0]["managed_fields"]
     assert name_owners(owners["after"]) == {("kubectl-client-side-apply", "Update")}
 
@@ -328,8 +347,8 @@ REFUSED = {
         ("moves[0].fields", "by the next plan"),
     ),
     "one of several": (
-        {"moves": [move("to-server-side", TARGET, managers=["helm"])]},
-        ("moves[0].target", "every object of the set"),
+        {"moves": [move("to-server-side", TARGET)]},
+        ("moves[0].managers", "every object of the set"),
     ),
     "both ways": (
         {"moves": [move("to-server-side"), move("to-client-side")]},

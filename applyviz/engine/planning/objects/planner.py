@@ -88,7 +88,7 @@ def plan_member(
     - `follows`: an earlier change of the same object in the same plan, on which this one builds.
     - `start`: the flow whose requests are planned.
     """
-    options = choose(member.ref, member.obj, replace(options, dry_run=DryRun.NONE))
+    options = choose(member.ref, member.obj, replace(options, dry_run=DryRun.NONE).of_object(member.ref.key))
     change, answerer = yield from _plan_once(member, options, context, follows, start)
     for _ in range(_MAX_ATTEMPTS - 1):
         if answerer.dry_run is None or answerer.dry_run.verdict is not DryRunVerdict.CHANGED:

@@ -237,7 +237,7 @@ class ReplanForm(forms.Form):
             case ReplanHow.KEEP_KINDS:
                 return object_choices.keep_kinds(latest)
             case ReplanHow.KEEP_OWNERSHIP:
-                return replace(options, takes_client_side=False, takes_from=())
+                return replace(options, takes_client_side=False, takes_from=(), taken_managers=())
             case ReplanHow.MOVE_OWNERSHIP:
                 return replace(options, takes_client_side=True)
         return replace(options, takes_over=True) if self.cleaned_data["takes_over"] else None

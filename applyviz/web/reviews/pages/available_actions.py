@@ -96,7 +96,7 @@ def _list_modes(options: ApplyOptions) -> tuple[ReplanOption, ...]:
         other = ReplanOption(ReplanHow.CLIENT_SIDE, _("Re-plan client-side"))
     if not is_client and options.field_manager == SERVER_SIDE_MANAGER:
         return (other,)
-    if options.takes_client_side or options.takes_from:
+    if options.takes_client_side or options.takes_from or options.taken_managers:
         return (other, ReplanOption(ReplanHow.KEEP_OWNERSHIP, _("Re-plan without ownership migration")))
     moved = _("Re-plan with ownership moved back") if is_client else _("Re-plan with ownership migration")
     return (other, ReplanOption(ReplanHow.MOVE_OWNERSHIP, moved))

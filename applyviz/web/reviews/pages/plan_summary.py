@@ -188,6 +188,11 @@ def describe_chosen_moves(options: ApplyOptions) -> Iterator[str]:
             yield _("Handed over to %(manager)s: %(names)s") % {"manager": manager, "names": _shorten(names)}
         else:
             yield _("No longer applied: %(names)s") % {"names": _shorten(names)}
+    parted: dict[str, list[str]] = {}
+    for moved in options.taken_managers:
+        parted.setdefault(moved.manager, []).append(f"{moved.key[1]}/{moved.key[3]}")
+    for name, objects in parted.items():
+        yield _("Fields taken from %(manager)s: %(names)s") % {"manager": name, "names": _shorten(objects)}
     taken = [f"{one.key[1]}/{one.key[3]} {render_path(one.path)}" for one in options.taken_fields]
     if taken:
         yield _("Taken from other managers: %(names)s") % {"names": _shorten(list(dict.fromkeys(taken)))}
