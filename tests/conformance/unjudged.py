@@ -32,7 +32,7 @@ UNJUDGED: Mapping[str, str] = {
     **dict.fromkeys(
         (
             *("many-objects", "unknown-editors", "force", "ownership-moved"),
-            *("left-out-reference", "patches-applied", "helm-hook", "belongs-to-other"),
+            *("left-out-reference", "patches-applied", "helm-hook", "belongs-to-other", "nothing-moves"),
             *("addon-skipped", "critical-kind", "needs-rolling-update"),
         ),
         _WHOLE,

@@ -12,8 +12,9 @@ from applyviz.engine.ownership.managed_fields import read_owners
 from applyviz.engine.planning.conflicts.file_edits import EditedText
 from applyviz.engine.planning.model import placeholders
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Handover, TakenField
-from applyviz.engine.risks.planning.ownership import OWNERSHIP_MOVED
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Handover, TakenField, TakenManager
+from applyviz.engine.risks.planning.ownership import NOTHING_MOVES, OWNERSHIP_MOVED
+from applyviz.engine.risks.sentences import describe_risk
 from tests.engine.planning.cluster import Box
 
 PATH = "/apis/apps/v1/namespaces/default/deployments/web"
@@ -220,3 +221,54 @@ def test_value_is_put_where_the_path_leads(path, expected):
     found = put_field({"a": 1, "n": None, "items": [{"name": "x", "v": 1}]}, path, 7)
 
     assert (found is ABSENT) if expected is ABSENT else (found == expected)
+
+
+def told(change):
+    return [describe_risk(risk) for risk in change.risks if risk.kind is NOTHING_MOVES]
+
+
+def test_nothing_that_moves_is_explained_by_who_owns_what(box):
+    owners = "Its fields belong to applyviz (Apply: 5), kubectl-edit (Update: 4)."
+    assert told(box.plan_one(WEB, take(REPLICAS))) == []
+    assert told(box.plan_one(WEB, take(REPLICAS, manager="helm"))) == [
+        f"spec.replicas does not move: helm does not own it through the object itself. {owners}"
+    ]
+    selector = ("f:spec", "f:selector")
+    short = WEB.replace("  replicas: 3\n", "")
+    assert told(box.plan_one(short, take(selector, manager=""))) == [
+        f"spec.selector does not move: no other manager owns it through the object itself. {owners}"
+    ]
+
+    given = ApplyOptions(handovers=(Handover(KEY, REPLICAS),))
+    assert told(box.plan_one(short, given)) == [
+        "spec.replicas is not handed over: this manager is not its only owner, so it keeps its value without a move. "
+        + owners
+    ]
+
+    box = Box()
+    box.apply(WEB)
+    owners = "Its fields belong to applyviz (Apply: 6)."
+    change = box.plan_one(WEB, ApplyOptions(takes_from=("helm", "kubectl-edit")))
+    assert change.operation is Operation.UNCHANGED
+    assert told(change) == [
+        "No field moves from helm, kubectl-edit: server-side apply takes over what an Update of the object itself set. "
+        + owners
+    ]
+
+
+def test_manager_that_is_named_for_one_object_gives_up_its_fields_there_alone(box):
+    options = ApplyOptions(taken_managers=(TakenManager(KEY, "kubectl-edit"), TakenManager((*KEY[:3], "api"), "helm")))
+
+    change = box.plan_one(WEB, options)
+
+    assert [p.managers for r in change.requests for p in r.placeholders if p.managers] == [("kubectl-edit",)]
+    assert told(change) == []
+
+
+def test_way_back_says_that_no_apply_entry_has_this_name():
+    box = Box()
+    box.apply(WEB, ApplyOptions(**CLIENT))
+
+    change = box.plan_one(WEB, ApplyOptions(**CLIENT, takes_from=("helm",)))
+
+    assert [text.partition(":")[0] for text in told(change)] == ["No field moves from helm"]

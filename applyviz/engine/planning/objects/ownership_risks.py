@@ -11,15 +11,17 @@ from dataclasses import replace
 
 from applyviz.engine.explain.reasons import Reason
 from applyviz.engine.merge import last_applied
-from applyviz.engine.objects.errors import MergeError
+from applyviz.engine.objects.errors import MergeError, OwnershipError
 from applyviz.engine.objects.exchange import HandedField
+from applyviz.engine.objects.fieldsets import read_fields
 from applyviz.engine.objects.lookups import ABSENT, FieldFinder
 from applyviz.engine.objects.paths import FieldPath, fields, render_path
+from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.ownership.managed_fields import find_entries
-from applyviz.engine.planning.model.plan import PlannedObject
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Handover
 from applyviz.engine.risks.model import Risk, RiskLevel
-from applyviz.engine.risks.planning.ownership import OWNERSHIP_MOVED
+from applyviz.engine.risks.planning.ownership import NOTHING_MOVES, OWNERSHIP_MOVED
 from applyviz.engine.risks.removals import REMOVAL_WILL_NOT_HAPPEN
 
 _NAMED = 3
@@ -75,6 +77,49 @@ def find_moves(change: PlannedObject, options: ApplyOptions) -> Iterator[Risk]:
         forgotten = _list_forgotten(change, options)
         if forgotten:
             yield _make("forgotten", fields=name_fields(forgotten))
+
+
+def _count_fields(entry: JSONObject) -> str:
+    """Return the owner of an entry, with how it writes and how many fields it owns."""
+    how = ", ".join(filter(None, (str(entry.get("operation")), str(entry.get("subresource") or ""))))
+    try:
+        count = len(read_fields(entry["fieldsV1"])) if entry.get("fieldsV1") is not None else 0
+    except OwnershipError:
+        return f"{entry.get('manager')} ({how})"
+    return f"{entry.get('manager')} ({how}: {count})"
+
+
+def _list_idle(change: PlannedObject, options: ApplyOptions) -> Iterator[tuple[dict[str, str], list[FieldPath]]]:
+    """Yield the facts of each choice that moves nothing, with its fields."""
+    placeholders = [one for request in change.requests for one in request.placeholders]
+    taken = {(one.path, one.manager) for placeholder in placeholders for one in placeholder.taken}
+    moved = {name for one in placeholders for name in one.managers or ()} | {name for _, name in taken}
+    is_unchanged, is_server_side = change.operation is Operation.UNCHANGED, options.mode is ApplyMode.SERVER
+    if is_unchanged and options.takes_from and moved.isdisjoint(options.takes_from):
+        yield {"how": options.mode.value, "managers": ", ".join(options.takes_from)}, []
+    if not is_server_side:
+        return
+    given = [one.path for one in options.list_handovers(change.ref.key)]
+    if is_unchanged and given:
+        yield {"how": "given"}, given
+    taken |= {(path, "") for path, _ in taken}
+    idle: dict[str, list[FieldPath]] = {}
+    for one in options.list_taken(change.ref.key):
+        if (one.path, one.manager) not in taken:
+            idle.setdefault(one.manager, []).append(one.path)
+    for manager, paths in idle.items():
+        yield ({"how": "named", "managers": manager} if manager else {"how": "others"}), paths
+
+
+def find_idle_moves(change: PlannedObject, options: ApplyOptions) -> Iterator[Risk]:
+    """Yield why fields do not move that were to move: their manager owns nothing that can."""
+    live = change.versions.live
+    if live is None or not options.is_applying or change.operation not in (Operation.UPDATE, Operation.UNCHANGED):
+        return
+    for facts, paths in _list_idle(change, options):
+        named = {"fields": name_fields(paths)} if paths else {}
+        owners = ", ".join(map(_count_fields, find_entries(live) or ()))
+        yield NOTHING_MOVES.at(facts={**facts, **named, "owners": owners})
 
 
 def drop_intended(risks: Iterable[Risk], given: Iterable[Handover]) -> tuple[Risk, ...]:

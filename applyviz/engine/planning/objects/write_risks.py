@@ -12,7 +12,7 @@ from dataclasses import replace
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
-from applyviz.engine.planning.objects.ownership_risks import drop_intended, find_moves
+from applyviz.engine.planning.objects.ownership_risks import drop_intended, find_idle_moves, find_moves
 from applyviz.engine.requests.options import ApplyOptions, Propagation
 from applyviz.engine.risks.deletions import REPLACED, find_losses
 from applyviz.engine.risks.immutable import IMMUTABLE_FIELD
@@ -77,7 +77,7 @@ def add_write_risks(change: PlannedObject, *, own: Collection[str], options: App
         found += list_losses(change.ref, change.versions.live or {}, change.versions.manifest, options)
         left = (risk for risk in change.risks if risk.kind is not IMMUTABLE_FIELD)
         change = replace(change, risks=tuple(note_others(left, options, is_gone=False)))
-    found += find_moves(change, options)
+    found += (*find_moves(change, options), *find_idle_moves(change, options))
     kept = drop_intended(change.risks, options.list_handovers(change.ref.key))
     risks = sort_risks((*kept, *(risk for risk in found if risk is not None)))
     return replace(change, risks=risks)

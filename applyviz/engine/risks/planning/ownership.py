@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from applyviz.engine.risks.model import RiskKind, RiskLevel
+from applyviz.engine.risks.model import Facts, RiskKind, RiskLevel, Templates
 
 _MOVES = {
     "handed": "{to} then owns {fields}: this manifest no longer manages it.",
@@ -22,6 +22,21 @@ _MOVES = {
 }
 
 
+_NOT_MOVED = {
+    "server": "No field moves from {managers}: server-side apply takes over what an Update of the object itself set.",
+    "client": "No field moves from {managers}: client-side apply takes over what an Apply of the object itself set.",
+    "named": "{fields} does not move: {managers} does not own it through the object itself.",
+    "given": "{fields} is not handed over: this manager is not its only owner, so it keeps its value without a move.",
+    "others": "{fields} does not move: no other manager owns it through the object itself.",
+}
+
+
+def _describe_idle(f: Facts) -> Templates:
+    """Return why nothing moves, and which managers own how much of the object."""
+    owners = "Its fields belong to {owners}." if f.get("owners") else "The object has no managedFields."
+    return (_NOT_MOVED[f["how"]], owners)
+
+
 OWNERSHIP_MOVED = RiskKind("ownership-moved", "Field ownership moves", lambda f: (_MOVES[f["how"]],), policy_order=60)
 FORCED = RiskKind(
     "force",
@@ -34,6 +49,7 @@ FORCED = RiskKind(
     level=RiskLevel.HIGH,
     policy_order=50,
 )
+NOTHING_MOVES = RiskKind("nothing-moves", "No field ownership moves", _describe_idle, level=RiskLevel.INFO)
 PATCHES_APPLIED = RiskKind(
     "patches-applied",
     "Patches fields that others apply",
