@@ -29,17 +29,25 @@ def _find_reorderings(
                     yield from _find_reorderings(place.child(name), value, after[name], (*path, "f:" + name))
     elif isinstance(before, list) and isinstance(after, list) and place.is_list and not place.is_atomic_list:
         left, right = _name_entries(place, before), _name_entries(place, after)
-        if [e for e in left if e in right] != [e for e in right if e in left]:
+        if _is_reordered([name for name, _ in left], [name for name, _ in right]):
             yield path
-        for element, entry in left.items():
-            if element in right and isinstance(entry, dict):
-                yield from _find_reorderings(place.item, entry, right[element], (*path, element))
+        there = dict(right)
+        for element, entry in dict(left).items():
+            if element in there and isinstance(entry, dict):
+                yield from _find_reorderings(place.item, entry, there[element], (*path, element))
 
 
-def _name_entries(place: Topology, entries: list[JSONValue]) -> dict[PathElement, JSONValue]:
-    """Return entries by name; a list with an entry that cannot be named is a leaf."""
+def _is_reordered(before: list[PathElement], after: list[PathElement]) -> bool:
+    """Return whether names that are on both sides change places; names that share entries count entry by entry."""
+    firsts = [[n for n in dict.fromkeys(names) if n in before and n in after] for names in (before, after)]
+    same = [[n for n in names if before.count(n) == after.count(n)] for names in (before, after)]
+    return firsts[0] != firsts[1] or same[0] != same[1]
+
+
+def _name_entries(place: Topology, entries: list[JSONValue]) -> list[tuple[PathElement, JSONValue]]:
+    """Return entries with their names; a list with an entry that cannot be named is a leaf."""
     try:
         names = [place.name_item(entry) for entry in entries]
     except ItemError:
-        return {}
-    return dict(zip(names, entries, strict=True))
+        return []
+    return list(zip(names, entries, strict=True))

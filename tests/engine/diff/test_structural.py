@@ -59,6 +59,14 @@ def test_order_is_found_below_entries_too_and_not_in_atomic_lists():
     ]
 
 
+def test_entries_that_share_a_key_change_places_too():
+    before = pod({"name": "a"}, {"name": "b"}, {"name": "a", "image": "2"})
+    after = pod({"name": "a"}, {"name": "a", "image": "2"}, {"name": "b"})
+
+    assert [render_path(p) for p in find_reorderings(before, after, root=ROOT)] == [".spec.template.spec.containers"]
+    assert find_reorderings(before, {**before}, root=ROOT) == ()
+
+
 def test_a_list_with_an_entry_that_cannot_be_named_is_one_leaf():
     before, after = pod({"name": "a"}, "odd"), pod("odd", {"name": "a"})
 
