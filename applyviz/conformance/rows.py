@@ -28,6 +28,7 @@ FAMILY = "rows"
 _MASK = "\u27ea"
 _STAYS = frozenset({"conflict", "not-removed"})
 _OWNERS_ONLY = "Only field ownership changes; no values change."
+_DEFAULTS_ONLY = "The manifest changes no values; the server fills in defaults."
 _NO_CHANGE = "No changes: the live object already matches the manifest."
 _IN_VAIN = "No changes: the server keeps the live values, although the manifest sets others."
 
@@ -151,6 +152,7 @@ def _judge_operation(
             _NO_CHANGE: not owners and not in_vain,
             _IN_VAIN: not owners and in_vain,
             _OWNERS_ONLY: owners and not moves,
+            _DEFAULTS_ONLY: moves and bool(shown.defaults),
         }.get(shown.empty_text, before is None)
         if not is_true:
             yield f"without rows: {shown.empty_text!r}"

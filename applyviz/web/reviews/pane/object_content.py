@@ -161,6 +161,12 @@ class ObjectContent:
         return replace(self, is_aligned=not self.is_aligned).rows_query
 
 
+def _explain_update(change: PlannedObject) -> str:
+    if select_reasons(change, FieldFilter.DEFAULTED):
+        return _("The manifest changes no values; the server fills in defaults.")
+    return _("Only field ownership changes; no values change.")
+
+
 def explain_no_rows(change: PlannedObject, chosen: FieldFilter) -> str:
     """Why a filter leaves no field of an object."""
     if change.operation is Operation.UNCHANGED and chosen is FieldFilter.CHANGES:
@@ -174,7 +180,7 @@ def explain_no_rows(change: PlannedObject, chosen: FieldFilter) -> str:
     if change.operation is Operation.LEFT_OUT:
         return _("Left out: nothing of it is sent.")
     if change.operation is Operation.UPDATE and chosen is FieldFilter.CHANGES:
-        return _("Only field ownership changes; no values change.")
+        return _explain_update(change)
     if change.operation is Operation.CREATE and chosen is FieldFilter.CHANGES:
         return _("The object is created. The manifest sets only its name.")
     is_refused = change.certainty_reason == REJECTED or change.refusal is not None

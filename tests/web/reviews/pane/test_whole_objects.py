@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
+from applyviz.engine.objects.paths import fields
 from applyviz.engine.planning.model.plan import Certainty, Operation, Versions
 from applyviz.engine.planning.objects.change_builder import REJECTED
 from applyviz.web.reviews.pane.fields import FieldFilter
@@ -14,6 +16,7 @@ from applyviz.web.reviews.pane.scroll_object import _link_views
 from tests.web.builders import build_change
 
 CHANGE = replace(build_change(), fields=(), conflicts=())
+DEFAULTED = FieldReason(fields("metadata", "labels", "a"), FieldOperation.DEFAULTED, Reason.SERVER_DEFAULT)
 
 
 @pytest.mark.parametrize(
@@ -23,6 +26,10 @@ CHANGE = replace(build_change(), fields=(), conflicts=())
         (
             replace(CHANGE, operation=Operation.UPDATE),
             "Only field ownership changes; no values change.",
+        ),
+        (
+            replace(CHANGE, operation=Operation.UPDATE, fields=(DEFAULTED,)),
+            "The manifest changes no values; the server fills in defaults.",
         ),
         (
             replace(CHANGE, operation=Operation.CREATE, versions=Versions(manifest={"kind": "ConfigMap"})),
