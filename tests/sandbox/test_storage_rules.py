@@ -1,8 +1,8 @@
-"""Rules of admission and allocation, as kube-apiserver v1.36.3 answered: claims, volumes, nodes, node ports."""
+"""Rules of admission and allocation, as kube-apiserver v1.36.3 answered: claims, nodes, Services, generations."""
 
 import pytest
 
-from applyviz.engine.objects.exchange import MERGE_PATCH
+from applyviz.engine.objects.exchange import APPLY_PATCH, MERGE_PATCH
 
 CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
 SERVICES = "/api/v1/namespaces/default/services"
@@ -88,3 +88,68 @@ def test_request_for_a_certificate_stays_as_it_was(ask):
 
     assert "username" not in made["spec"]
     assert changed.body["spec"]["usages"] == ["client auth"]
+
+
+def test_external_name_keeps_an_internal_policy_that_no_read_shows(ask):
+    ask("POST", SERVICES, make_service({"port": 80}, kind="ClusterIP"))
+    named = ask(
+        "PATCH", f"{SERVICES}/s", {"spec": {"type": "ExternalName", "externalName": "a.b"}}, content_type=MERGE_PATCH
+    )
+    again = ask("PATCH", f"{SERVICES}/s", {"spec": {"externalName": "a.b"}}, content_type=MERGE_PATCH)
+    (listed,) = [obj for obj in ask("GET", SERVICES).body["items"] if obj["metadata"]["name"] == "s"]
+    shown = (named.body, again.body, ask("GET", f"{SERVICES}/s").body, listed)
+    back = ask("PATCH", f"{SERVICES}/s", {"spec": {"type": "ClusterIP"}}, MERGE_PATCH, fieldManager="later")
+
+    assert ["internalTrafficPolicy" in obj["spec"] for obj in shown] == [False] * 4
+    assert back.body["spec"]["internalTrafficPolicy"] == "Cluster"
+    (entry,) = [e for e in back.body["metadata"]["managedFields"] if e["manager"] == "later"]
+    assert entry["fieldsV1"] == {"f:spec": {"f:type": {}}}
+
+
+def test_each_apply_of_an_embedded_null_counts_for_the_generation(ask):
+    pod = {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}
+    spec = {"type": "object", "properties": {"pod": pod}}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "holders.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "holders", "kind": "Holder"},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        },
+    }
+    ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
+    head = {"apiVersion": "example.com/v1", "kind": "Holder", "metadata": {"name": "h"}}
+    path = "/apis/example.com/v1/namespaces/default/holders/h"
+
+    def apply(metadata, **query):
+        held = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", **metadata}}
+        return ask("PATCH", path, {**head, "spec": {"pod": held}}, APPLY_PATCH, fieldManager="m", **query).body
+
+    null = {"creationTimestamp": None}
+    tries = [apply(null), apply(null), apply(null, dryRun="All"), apply({}), apply({})]
+
+    assert [one["metadata"]["generation"] for one in tries] == [1, 2, 3, 2, 2]
+    assert [one["spec"]["pod"]["metadata"] for one in tries] == [{"name": "p"}] * 5
+
+
+@pytest.mark.parametrize(
+    ("rolling", "kept"),
+    [
+        ({"maxUnavailable": "30%"}, {"maxUnavailable": "30%", "maxSurge": 0}),
+        ({"maxSurge": 1}, {"maxUnavailable": 0, "maxSurge": 1}),
+        (None, None),
+    ],
+)
+def test_amounts_of_a_daemon_set_without_rolling_updates_are_numbers(ask, rolling, kept):
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "c:1"}]}}
+    strategy = {"type": "OnDelete"} | ({"rollingUpdate": rolling} if rolling else {})
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template, "updateStrategy": strategy}
+    body = {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "d"}, "spec": spec}
+
+    made = ask("POST", "/apis/apps/v1/namespaces/default/daemonsets", body).body
+
+    assert made["spec"]["updateStrategy"].get("rollingUpdate") == kept

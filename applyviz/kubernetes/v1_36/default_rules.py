@@ -128,6 +128,9 @@ def _daemon_set(value: MutableObject) -> None:
         rolling = strategy["rollingUpdate"] = strategy.get("rollingUpdate") or {}
         rolling.setdefault("maxUnavailable", 1)
         rolling.setdefault("maxSurge", 0)
+    elif strategy.get("rollingUpdate") is not None:  # the internal type holds both amounts without a pointer
+        strategy["rollingUpdate"].setdefault("maxUnavailable", 0)
+        strategy["rollingUpdate"].setdefault("maxSurge", 0)
 
 
 def _stateful_set(value: MutableObject) -> None:

@@ -150,7 +150,7 @@ class Writer:
         with _warning(body.warnings):
             check_identity(route, target, body.obj)
             _keep_sent_entries(body.obj, payload)
-            live = self._cluster.find(target, route.namespace, route.name)
+            live = self._cluster.find_stored(target, route.namespace, route.name)
             if live is None and (target.struct is None or target.plural not in _CREATED_BY_PUT or route.subresource):
                 raise not_found(target.group, target.plural, route.name)
             book(write, write.target.kind, live, body.obj, self._cluster.now())
@@ -166,7 +166,9 @@ class Writer:
         write = StoredWrite(request, route, target, read_options(request, user), payload)
         if request.content_type == APPLY_PATCH:
             return self._apply(write)
-        live = self._cluster.get(target, route.namespace, route.name)
+        live = self._cluster.find_stored(target, route.namespace, route.name)
+        if live is None:
+            raise not_found(target.group, target.plural, route.name)
         body = apply_patch(target, request.content_type, payload, live, write.options.validation)
         with _warning(body.warnings):
             check_identity(route, target, body.obj)
@@ -174,7 +176,7 @@ class Writer:
             return self.store_changed(write, body, live)
 
     def _apply(self, write: StoredWrite) -> Answer:
-        live = self._cluster.find(write.target, write.namespace, write.route.name)
+        live = self._cluster.find_stored(write.target, write.namespace, write.route.name)
         if live is None and write.route.subresource:
             raise not_found(write.target.group, write.target.plural, write.route.name)
         applied = read_configuration(write.payload)
@@ -245,7 +247,7 @@ class Writer:
         body = self._judge(write, body, live)
         obj["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"]
         if is_unchanged(obj, live):
-            return Answer(200, live, body.warnings)
+            return Answer(200, cluster.preview(target, live), body.warnings)
         if write.options.is_dry_run:
             return Answer(200, cluster.preview(target, obj), body.warnings)
         if is_released(target, obj):

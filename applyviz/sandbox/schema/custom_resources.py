@@ -26,8 +26,8 @@ def read_custom(
 ) -> Decoded:
     """Return a custom resource as the server holds it; `is_of_schema` if its kind and version match the schema.
 
-    - `is_applied`: it comes from a server-side apply, which drops no nulls and leaves invalid embedded objects to
-      validation.
+    - `is_applied`: it comes from a server-side apply, which drops no nulls and leaves embedded objects as they were
+      sent: they differ from live, and count for the generation, until they are read again.
     - Raises `DecodeError` for invalid metadata.
     """
     result: MutableObject = clone({k: v for k, v in obj.items() if k != "metadata"})
@@ -37,13 +37,16 @@ def read_custom(
         metadata, unknown = read_metadata(obj["metadata"], "metadata")
     if is_of_schema:
         unknown += [f'unknown field "{path}"' for path in sorted(prune(result, schema or _ANYTHING))]
-        if is_applied:
-            _coerce(result, schema, "", _coerce_valid)
-        else:
+        if not is_applied:
             drop_nulls(result, schema)
             unknown += sorted(_coerce(result, schema, "", _coerce_embedded))
         fill_defaults(result, schema)
     return Decoded({**result, "metadata": metadata}, unknown)
+
+
+def read_embedded(obj: MutableObject, schema: JSONObject | None) -> None:
+    """Decode the metadata of the embedded resources of a stored object in place; what is invalid stays."""
+    _coerce(obj, schema, "", _coerce_valid)
 
 
 def read_metadata(value: Any, path: str) -> tuple[MutableObject, list[str]]:

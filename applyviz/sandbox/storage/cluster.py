@@ -12,6 +12,7 @@ from applyviz.engine.objects.values import JSONObject, MutableObject, clone
 from applyviz.engine.schema.autoscalers import convert_autoscaler
 from applyviz.kubernetes.parity.json_text import normalize_numbers
 from applyviz.kubernetes.parity.status import not_found
+from applyviz.sandbox.schema.custom_resources import read_embedded
 from applyviz.sandbox.schema.structural import drop_nulls, fill_defaults, prune
 from applyviz.sandbox.storage.dependents import index_change
 from applyviz.sandbox.storage.resources import Registry, ResourceTarget
@@ -32,8 +33,19 @@ def _read_custom(target: ResourceTarget, stored: JSONObject) -> MutableObject:
     """Apply nulls and defaults of the storage version's schema; another version only drops fields."""
     obj = convert_custom(stored, target.storage.api_version, target.storage_schema)
     drop_nulls(obj, target.storage_schema)
+    read_embedded(obj, target.storage_schema)
     fill_defaults(obj, target.storage_schema)
     return obj if target.storage == target.gvk else convert_custom(obj, target.gvk.api_version, target.schema)
+
+
+def _hide(target: ResourceTarget, obj: MutableObject) -> MutableObject:
+    """Remove the internal traffic policy of an external name, in place: it stays stored, and no read shows it.
+
+    - Rule: `defaultOnReadInternalTrafficPolicy` of `pkg/registry/core/service/storage`.
+    """
+    if target.plural == "services" and target.struct is not None and obj["spec"].get("type") == "ExternalName":
+        obj["spec"].pop("internalTrafficPolicy", None)
+    return obj
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +68,27 @@ class SandboxCluster:
         return self.clock().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def find(self, target: ResourceTarget, namespace: str, name: str) -> MutableObject | None:
-        """Return a fresh copy of an object at the version of the target."""
+        """Return a fresh copy of an object as a read shows it."""
         stored = self.store.get(target.key(namespace, name))
         return self.read(target, stored) if stored is not None else None
 
+    def find_stored(self, target: ResourceTarget, namespace: str, name: str) -> MutableObject | None:
+        """Return a fresh copy of an object as a write finds it, with what reads hide."""
+        stored = self.store.get(target.key(namespace, name))
+        return self._convert(target, stored) if stored is not None else None
+
     def get(self, target: ResourceTarget, namespace: str, name: str) -> MutableObject:
-        """Return a fresh copy of an object at the version of the target; raises `StatusError` (404) if absent."""
+        """Return a fresh copy of an object as a read shows it; raises `StatusError` (404) if absent."""
         found = self.find(target, namespace, name)
         if found is None:
             raise not_found(target.group, target.plural, name)
         return found
 
     def read(self, target: ResourceTarget, stored: JSONObject) -> MutableObject:
-        """Return a stored object at the version of the target."""
+        """Return a stored object at the version of the target, as a read shows it."""
+        return _hide(target, self._convert(target, stored))
+
+    def _convert(self, target: ResourceTarget, stored: JSONObject) -> MutableObject:
         if target.struct is None:
             return _read_custom(target, stored)
         obj: MutableObject = clone(dict(stored))
@@ -84,7 +104,10 @@ class SandboxCluster:
 
     def preview(self, target: ResourceTarget, obj: MutableObject) -> MutableObject:
         """Return an object that is not stored as later reads would show it: a storage version may lack some fields."""
-        if target.struct is not None or target.storage == target.gvk:
+        if target.struct is not None:
+            return _hide(target, obj)
+        if target.storage == target.gvk:
+            read_embedded(obj, target.schema)
             return obj
         return _read_custom(target, convert_custom(obj, target.storage.api_version, target.storage_schema))
 

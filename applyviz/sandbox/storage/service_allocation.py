@@ -117,7 +117,6 @@ _NEEDED: Mapping[str, Callable[[JSONObject], bool]] = {
     "allocateLoadBalancerNodePorts": _is_balanced,
     "loadBalancerClass": _is_balanced,
     "externalTrafficPolicy": _is_external,
-    "internalTrafficPolicy": lambda spec: spec.get("type") in ("ClusterIP", "NodePort", "LoadBalancer"),
 }
 
 
