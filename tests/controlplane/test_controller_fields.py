@@ -1,4 +1,4 @@
-"""Outside of status, the real controllers write into objects that others made only what is listed."""
+"""Outside of status, real controllers and the API server write into objects that others made only what is listed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from applyviz.engine.diff.structural import diff_objects
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.planning.model.controller_fields import CONTROLLER_FIELDS, is_controller_written
-from applyviz.engine.planning.model.server_managed import drop_server_managed
+from applyviz.engine.planning.model.server_managed import drop_server_managed, is_same_object
 from applyviz.engine.schema.builtin import bundled
 from tests.controlplane.controlplane import ControlPlane
 
@@ -68,6 +68,39 @@ kind: ClusterRole
 metadata: {name: controller-fields-sum}
 aggregationRule: {clusterRoleSelectors: [{matchLabels: {part-of: controller-fields}}]}
 """
+DEFINITION = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.written.example.com}
+spec:
+  group: written.example.com
+  scope: Namespaced
+  names: {plural: things, kind: Thing}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+"""
+# What the API server itself watches: nobody serves the one, the other names a level that does not exist.
+WATCHED = """\
+apiVersion: apiregistration.k8s.io/v1
+kind: APIService
+metadata: {name: v1.nobody.example.com}
+spec:
+  group: nobody.example.com
+  version: v1
+  groupPriorityMinimum: 100
+  versionPriority: 10
+  insecureSkipTLSVerify: true
+  service: {namespace: default, name: nobody}
+---
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata: {name: controller-fields}
+spec:
+  priorityLevelConfiguration: {name: nobody}
+  matchingPrecedence: 9000
+  rules:
+  - subjects: [{kind: User, user: {name: nobody}}]
+    nonResourceRules: [{verbs: [get], nonResourceURLs: [/nothing]}]
+"""
 WRITTEN = {
     "Deployment .metadata.annotations.deployment.kubernetes.io/revision",
     "PersistentVolume .metadata.annotations.pv.kubernetes.io/bound-by-controller",
@@ -121,3 +154,46 @@ def test_controllers_write_what_is_listed(managed_plane: ControlPlane) -> None:
 
     assert unlisted == []
     assert written == WRITTEN
+
+
+@pytest.mark.long
+def test_a_status_that_the_api_server_writes_is_no_difference(managed_plane: ControlPlane) -> None:
+    reasons = []
+    for one in WATCHED.split("---\n"):
+        before = json.loads(managed_plane.kubectl("create", "-f", "-", "-o", "json", stdin=one).stdout)
+        name = f"{before['kind']}/{before['metadata']['name']}"
+        managed_plane.kubectl("wait", "--for=jsonpath={.status.conditions[0].reason}", name, "--timeout=60s")
+        after = json.loads(managed_plane.kubectl("get", name, "-o", "json").stdout)
+        reasons.append(after["status"]["conditions"][0]["reason"])
+
+        assert before["metadata"]["resourceVersion"] != after["metadata"]["resourceVersion"]
+        assert is_same_object(before, after)
+
+    assert reasons == ["ServiceNotFound", "NotFound"]
+
+
+@pytest.mark.long
+def test_what_the_api_server_manages_itself_it_writes_back(managed_plane: ControlPlane) -> None:
+    managed_plane.kubectl("create", "-f", "-", stdin=DEFINITION)
+    managed_plane.kubectl("wait", "--for=condition=Available", "apiservice/v1.written.example.com", "--timeout=60s")
+    found = set()
+    for name, path, value in (
+        ("apiservice/v1.written.example.com", "versionPriority", 50),
+        ("flowschema/service-accounts", "matchingPrecedence", 9100),
+        ("prioritylevelconfiguration/workload-low", "limited.lendablePercent", 12),
+    ):
+        kept = managed_plane.kubectl("get", name, "-o", f"jsonpath={{.spec.{path}}}").stdout
+        *above, last = path.split(".")
+        spec: dict[str, Any] = {last: value}
+        for part in above:
+            spec = {part: spec}
+        patch = json.dumps({"spec": spec})
+        changed = managed_plane.kubectl("patch", name, "--type=merge", "-p", patch, "-o", "json").stdout
+        managed_plane.kubectl("wait", f"--for=jsonpath={{.spec.{path}}}={kept}", name, "--timeout=120s")
+        after = json.loads(managed_plane.kubectl("get", name, "-o", "json").stdout)
+        written = _find_written(json.loads(changed), after)
+        assert [render_path(one) for one in written] == [f".spec.{path}"]
+        assert all(is_controller_written(one, after) for one in written)
+        found.add(after["kind"])
+
+    assert found == {"APIService", "FlowSchema", "PriorityLevelConfiguration"}

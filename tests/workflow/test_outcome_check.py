@@ -167,6 +167,21 @@ def test_what_a_controller_writes_is_no_broken_promise(before, promised, got, is
     assert ".metadata.annotations.example.com/by-hand" in broken(promised, another, before=before, is_confirmed=True)
 
 
+@BOTH
+@pytest.mark.parametrize(
+    ("value", "promised", "is_broken"), [("true", 9000, False), ("true", 9100, True), ("false", 9000, True)]
+)
+def test_flow_that_the_server_keeps_itself_is_no_broken_promise(value, promised, is_broken, is_confirmed):
+    def flow(precedence):
+        metadata = {"name": "f", "annotations": {"apf.kubernetes.io/autoupdate-spec": value}}
+        head = {"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": "FlowSchema", "metadata": metadata}
+        return {**head, "spec": {"matchingPrecedence": precedence}}
+
+    found = broken(flow(promised), flow(8000), before=flow(9000), is_confirmed=is_confirmed)
+
+    assert found == ([".spec.matchingPrecedence"] if is_broken else [])
+
+
 def written(version="1", time="2026-06-01T00:00:00Z", **spec):
     entry = {"manager": "applyviz", "operation": "Apply", "time": time, "fieldsV1": {"f:spec": {"f:replicas": {}}}}
     found = deployment(**spec)

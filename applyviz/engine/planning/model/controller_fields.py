@@ -1,7 +1,7 @@
 """The fields outside of status that controllers of Kubernetes write by their job, each with its source.
 
 A plan promises nothing of them, and that they change is neither a failure nor drift. The sources are files of
-k8s.io/kubernetes and its staging modules, v1.36; a test lets the real controllers write.
+k8s.io/kubernetes and its staging modules, v1.36; tests let the real controllers and the API server write.
 """
 
 from __future__ import annotations
@@ -54,6 +54,10 @@ _PROTECTION = "pkg/volume/util/finalizer.go"
 _TOKENS = "pkg/controller/serviceaccount/tokens_controller.go"
 _LEGACY_TOKENS = "pkg/serviceaccount/legacy.go"
 _AGGREGATION = "pkg/controller/clusterroleaggregation/clusterroleaggregation_controller.go"
+_FLOWS = "pkg/registry/flowcontrol/ensurer/strategy.go"
+_UPDATED = "apf.kubernetes.io/autoupdate-spec"
+_IS_UPDATED: Final = (("metadata", "annotations", _UPDATED), "true")
+_IS_AUTOMANAGED: Final = (("metadata", "labels", "kube-aggregator.kubernetes.io/automanaged"), "true")
 _IS_TOKEN: Final = (("type",), "kubernetes.io/service-account-token")
 _CLAIM, _VOLUME = "PersistentVolumeClaim", "PersistentVolume"
 
@@ -104,6 +108,16 @@ CONTROLLER_FIELDS: Final[tuple[ControllerField, ...]] = (
     ControllerField(
         *("rbac.authorization.k8s.io", "ClusterRole", fields("rules"), _AGGREGATION),
         (("aggregationRule",), None),
+    ),
+    ControllerField(
+        *("apiregistration.k8s.io", "APIService", fields("spec")),
+        "k8s.io/kube-aggregator/pkg/controllers/autoregister/autoregister_controller.go",
+        _IS_AUTOMANAGED,
+    ),
+    *(
+        ControllerField("flowcontrol.apiserver.k8s.io", kind, path, _FLOWS, where)
+        for kind in ("FlowSchema", "PriorityLevelConfiguration")
+        for path, where in ((_annotation(_UPDATED), None), (fields("spec"), _IS_UPDATED))
     ),
 )
 
