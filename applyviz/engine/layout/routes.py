@@ -50,8 +50,6 @@ def find_nets(boxes: Mapping[int, Box], lines: Iterable[Line]) -> dict[Line, Net
             found[line] = ("in", end.number, 0)
         elif out >= BUS_FROM:
             found[line] = ("out", start.number, 0)
-        elif into >= BUS_FROM:
-            found[line] = ("in", end.number, 0)
         else:
             found[line] = ("one", start.number, end.number)
     return found

@@ -6,7 +6,7 @@ strategic merge patches: `ports` of a Service merge by `port` alone there, so po
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from applyviz.engine.manifests.documents import PlainPath
@@ -175,7 +175,7 @@ def _list_plain(subject: RiskSubject) -> Iterator[tuple[PlainPath, Node | None]]
             continue
         if isinstance(value, list):
             yield plain, node
-        elif isinstance(value, Mapping):
+        else:
             empty = (name for name, entry in value.items() if isinstance(entry, list) and not entry)
             yield from (((*plain, name), node.child(name) if node is not None else None) for name in empty)
 

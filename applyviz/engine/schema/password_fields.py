@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from applyviz.engine.objects.values import JSONObject
-from applyviz.engine.schema.model import KindSchema, Node
+from applyviz.engine.schema.model import KindSchema
 from applyviz.engine.schema.nodes import SchemaNode
 
 ANY = "*"
@@ -45,7 +45,7 @@ def _find_combined(schema: JSONObject, path: PasswordPath) -> Iterator[PasswordP
                 yield from _find_in_schema(one, path)
 
 
-def _find_in_node(node: Node, path: PasswordPath, within: frozenset[str]) -> Iterator[PasswordPath]:
+def _find_in_node(node: SchemaNode, path: PasswordPath, within: frozenset[str]) -> Iterator[PasswordPath]:
     if node.definition in within:  # a definition that refers to itself
         return
     within |= {node.definition} if node.definition else frozenset()
@@ -56,9 +56,7 @@ def _find_in_node(node: Node, path: PasswordPath, within: frozenset[str]) -> Ite
     for entry in (node.items, node.additional):
         if entry is not None:
             yield from _find_in_node(entry, (*path, ANY), within)
-    if isinstance(node, SchemaNode):
-        target = node.target or node
-        yield from _find_combined(target.raw, path)
+    yield from _find_combined((node.target or node).raw, path)
 
 
 def list_passwords(kind: KindSchema | None) -> tuple[PasswordPath, ...]:
@@ -66,5 +64,5 @@ def list_passwords(kind: KindSchema | None) -> tuple[PasswordPath, ...]:
     if kind is None or not kind.is_custom:
         return ()
     roots = (kind.root, *kind.version_roots.values())
-    found = (path for root in roots if root is not None for path in _find_in_node(root, (), frozenset()))
+    found = (path for root in roots if isinstance(root, SchemaNode) for path in _find_in_node(root, (), frozenset()))
     return tuple(dict.fromkeys(path for path in found if path))

@@ -277,3 +277,16 @@ def test_kind_that_is_not_served_is_a_note():
 
     notes = list_notes(replace(plan, unserved=("Thing.example.com",)))
     assert list(notes) == ["The cluster does not serve kind Thing.example.com, so nothing of it is pruned."]
+
+
+def test_marked_nodes_are_told_apart_from_nodes_that_are_not_there():
+    (update,) = choose_all(replace(WEB, needs_rolling_update="workers"), annotations=record(id="old"))
+    note = "kops.k8s.io/needs-update"
+
+    (none,) = list_duties(replace(update, nodes=()))
+    (marked,) = list_duties(replace(update, nodes=("n1",), marked=("n1",)))
+    (left,) = list_duties(replace(update, nodes=("n1",)))
+
+    assert none.endswith("kOps marks nodes with the label node-role.kubernetes.io/node, and no node has it.")
+    assert marked.endswith(f"the plan marks n1 with the annotation {note}, as kOps does.")
+    assert left.endswith(f"kOps marks n1 with the annotation {note}, applyviz does not.")

@@ -3,7 +3,7 @@
 import pytest
 
 from applyviz.engine.channels.model import Addon, PrunedKind
-from applyviz.engine.channels.reading import name_file, read_addons, take_channel_apart
+from applyviz.engine.channels.reading import list_manifests, name_file, read_addons, take_channel_apart
 from applyviz.engine.manifests.parse import parse_manifests
 
 TEXT = """\
@@ -104,6 +104,15 @@ def test_file_without_a_channel_is_unchanged():
             "{name: a, manifest: b, version: soon}",
             "spec.addons[0].version must be a semantic version: soon is not a version",
         ),
+        (
+            "{name: a b, manifest: c}",
+            "spec.addons[0].name must be letters, digits, '-', '_' and '.', at most 63, "
+            "as it names the annotation of the addon",
+        ),
+        (
+            "{name: a, manifest: b, namespace: kube_system}",
+            "spec.addons[0].namespace must be the name of a namespace: its annotation records the addon",
+        ),
         ("{name: a, manifest: b, prune: 5}", "spec.addons[0].prune must be an object"),
         ("{name: a, manifest: b, prune: {kinds: 5}}", "spec.addons[0].prune.kinds must be a list"),
         ("{name: a, manifest: b, prune: {kinds: [5]}}", "spec.addons[0].prune.kinds[0] must be an object"),
@@ -145,3 +154,21 @@ def test_channel_without_a_list_is_a_problem():
 )
 def test_file_of_an_addon_is_named_from_its_channel(channel, manifest, name):
     assert name_file(channel, manifest) == name
+
+
+def test_files_of_a_channel_are_those_of_all_its_entries_also_of_wrong_ones():
+    entries = "[5, {name: a}, {manifest: ''}, {manifest: 7}, {name: a b, manifest: b.yaml}, {manifest: 'http://['}]"
+    channel = take_channel_apart(parse_manifests(f"kind: Addons\nspec: {{addons: {entries}}}\n".encode(), "x/c.yaml"))
+
+    assert list_manifests(channel.channel) == {"x/b.yaml"}
+
+
+def test_channel_without_entries_names_no_files():
+    channel = take_channel_apart(parse_manifests(b"kind: Addons\nspec: {addons: 5}\n", "c.yaml")).channel
+
+    assert list_manifests(channel) == frozenset()
+
+
+def test_pruned_kind_is_titled_as_kubectl_names_it():
+    assert PrunedKind("apps", "Deployment").title == "Deployment.apps"
+    assert PrunedKind("", "ConfigMap").title == "ConfigMap"

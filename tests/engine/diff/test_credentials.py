@@ -185,3 +185,15 @@ def test_what_a_kubeconfig_publishes_stays_readable():
     text = "clusters:\n- cluster: {server: 'https://x', certificate-authority-data: LS0t}\ncontexts: [{name: token}]\n"
 
     assert redact(text, lambda value, name: "•") == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ('"credentials": {"user": "alice", "value": "s3cr3t-words"}', '"credentials": {"user": "alice", "value": "•"}'),
+        ("- value: s3cr3t-words\n  name: DB_PASSWORD", "- value: •\n  name: DB_PASSWORD"),
+        ("- value: fast\n  name: MODE", "- value: fast\n  name: MODE"),
+    ],
+)
+def test_what_only_names_a_credential_or_belongs_to_another_name_stays(text, shown):
+    assert redact(text, lambda credential, name: "•") == shown

@@ -148,3 +148,23 @@ def test_keys_that_differ_in_type_only_are_refused(keys: list[str], is_refused: 
 
 def test_key_of_another_type_overrides_a_merged_one() -> None:
     assert said("apiVersion: v1\nkind: A\nmetadata: {name: a}\nx: &x {'1': a}\ny: {<<: *x, 2: b}\n") == []
+
+
+@pytest.mark.parametrize(
+    ("meta", "reason"),
+    [
+        ("{name: ..}", "invalid resource name \"..\": [may not be '..']"),
+        ("{name: a/b}", "invalid resource name \"a/b\": [may not contain '/']"),
+        ("{name: a, namespace: x%2f}", "invalid namespace \"x%2f\": [may not contain '%']"),
+    ],
+)
+def test_name_that_would_lead_to_another_object_is_refused(meta: str, reason: str) -> None:
+    (told,) = said(f"apiVersion: v1\nkind: ConfigMap\nmetadata: {meta}\n")
+
+    assert told.endswith(reason)
+
+
+def test_lists_that_are_deeper_than_the_parser_goes_are_refused_like_others() -> None:
+    (told,) = said(HEAD + "data: " + "[" * 20_000)
+
+    assert "nested deeper than" in told

@@ -61,3 +61,15 @@ def test_bad_patches_are_refused(operations, status):
         apply_json_patch(LIVE, operations)
 
     assert caught.value.status == status
+
+
+def test_copies_are_refused_once_they_are_too_large_together():
+    live = {"a": "x" * 1_000_000}
+    copies = [op("copy", f"/b{n}", **{"from": "/a"}) for n in range(4)]
+
+    assert set(apply_json_patch(live, copies[:3])) == {"a", "b0", "b1", "b2"}
+    with pytest.raises(
+        PatchError, match="the accumulated size increase of copy is 4000008, exceeding the limit"
+    ) as caught:
+        apply_json_patch(live, copies)
+    assert caught.value.status == 413

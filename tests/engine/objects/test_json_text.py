@@ -12,6 +12,7 @@ from applyviz.engine.objects.golang import read_integer
 from applyviz.engine.objects.json_text import (
     DocumentDecoder,
     DocumentEncoder,
+    is_nested_deeper,
     read_answer,
     read_json,
     read_members,
@@ -96,3 +97,23 @@ def test_sorted_bytes_of_what_the_fast_codec_refuses():
 
     assert write_sorted(odd) == write_sorted(dict(reversed(odd.items())))
     assert write_sorted(odd) != write_sorted(other)
+
+
+@pytest.mark.parametrize(
+    ("text", "depth"),
+    [
+        (b"5", 0),
+        (b"{}", 1),
+        (b'{"a": [{}, []]}', 3),
+        (b'{"a": "[[[["}', 1),
+        (rb'{"a\"[[": "]]\\", "b": [0]}', 2),
+    ],
+)
+def test_depth_is_counted_in_maps_and_lists_and_not_in_texts(text, depth):
+    assert not is_nested_deeper(text, depth)
+    assert depth == 0 or is_nested_deeper(text, depth - 1)
+
+
+def test_answer_that_is_nested_too_deeply_is_refused():
+    with pytest.raises(ValueError, match="it is nested too deeply"):
+        read_answer(b"[" * 200_000 + b"]" * 200_000)

@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 import pytest
 
-from applyviz.engine.objects.request_paths import join_path, split_path
+from applyviz.engine.objects.request_paths import find_segment_problem, is_segment, join_path, split_path
 
 
 @pytest.mark.parametrize("text", ["{}", "a{}", "{}\n", "{}z"])
@@ -19,3 +19,24 @@ def test_path_leads_back_to_its_segments():
     segments = ("apis", "apps", "v1", "namespaces", "shop", "deployments", "a b:c@d")
 
     assert split_path(join_path(*segments[:4], "", *segments[4:])) == segments
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("web", ""),
+        ("a.b", ""),
+        (".", "may not be '.'"),
+        ("..", "may not be '..'"),
+        ("a/b", "may not contain '/'"),
+        ("a%2fb/", "may not contain '/' may not contain '%'"),
+    ],
+)
+def test_text_that_would_lead_elsewhere_is_no_segment(text, problem):
+    assert find_segment_problem(text) == problem
+    assert is_segment(text) is not bool(problem)
+
+
+@pytest.mark.parametrize("path", ["", "api/v1", "/api//v1", "/api/v1/pods/..", "/api/v1/pods/a%2Fb", "/api/%2e"])
+def test_path_that_is_not_made_of_segments_has_none(path):
+    assert split_path(path) is None

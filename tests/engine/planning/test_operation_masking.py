@@ -162,3 +162,8 @@ def test_positions_of_a_pointer():
     assert [find_position(key, 3) for key in ("0", "2", "3", "-", "-1", "-4", "4", "x", "1" * 20)] == [
         *(0, 2, 3, 3, 2, None, None, None, None)
     ]
+
+
+def test_nothing_follows_what_is_no_operation():
+    assert "note" not in run("no operation", copy("/metadata/note")).shown["metadata"]
+    assert "note" in run(copy("/metadata/note"), "no operation").shown["metadata"]

@@ -38,6 +38,7 @@ def test_set_without_objects_prunes_nothing(options):
             ["The selector", "The allowlist"],
         ),
         (SET, prune_by_allowlist("core/v1/ConfigMap"), ["The prune method"]),
+        (CLIENT, prune_by_allowlist("core/v1/ConfigMap"), ["The prune method"]),
         (
             replace(SET, prune=replace(SET.prune, excepted=("core/Secret",))),
             SET,

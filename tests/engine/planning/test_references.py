@@ -283,3 +283,13 @@ def test_kinds_that_the_cluster_does_not_serve_and_refused_lists_are_left_out() 
 
     assert [read.request.path for read in reads] == ["/api/v1/namespaces/default/services"]
     assert (live, knowledge.listed) == ((), frozenset())
+
+
+def test_name_that_no_object_can_have_is_not_asked_for():
+    def list_asked(name):
+        spec = {"containers": [{"name": "a", "envFrom": [{"configMapRef": {"name": name}}]}]}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": spec}
+        return [read.request.path for read in list_reference_reads([pod], bundled()) if read.key]
+
+    assert list_asked("settings") == ["/api/v1/namespaces/default/configmaps/settings"]
+    assert list_asked("../secrets/x") == []

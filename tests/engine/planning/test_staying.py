@@ -151,3 +151,12 @@ def test_parent_of_another_set_is_no_object_that_a_prune_leaves(box):
     known = earlier(ref("kept"), ref("left"), ref("two", gvk=secret))
 
     assert tell(box.plan(config("kept"), BY_LABEL, earlier=known)) == [("ConfigMap", "left", "selector")]
+
+
+def test_object_of_the_last_run_whose_kind_is_no_longer_served_is_gone(box):
+    thing = ref("t", gvk=GroupVersionKind("example.org", "v1", "Thing"))
+
+    plan = box.plan(config("kept"), BY_LABEL, earlier=earlier(ref("kept"), thing))
+
+    assert tell(plan) == []
+    assert not any("things" in request.path for request in box.asked)

@@ -244,6 +244,8 @@ def test_parent_of_an_applyset_is_forced_when_others_wrote_it():
     [
         ("", "shop", "name cannot be blank"),
         ("configmaps/", "shop", "name cannot be blank"),
+        ("configmaps/a/b", "shop", "name may not contain '/'"),
+        ("..", "shop", "name may not be '..'"),
         ("nothings/x", "shop", "no matches for nothings"),
         ("x", "", "namespace is required"),
     ],

@@ -4,7 +4,11 @@ import pytest
 
 from applyviz.engine.objects.errors import ManifestError
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.requests.members import place_member
+from applyviz.engine.requests.options import ApplyOptions
+from applyviz.engine.requests.replacement import find_odd_names
 from applyviz.engine.requests.resource_names import parse_object
+from applyviz.engine.schema.builtin import bundled
 
 DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 
@@ -42,3 +46,24 @@ def test_text_that_names_no_object(text):
 def test_kind_that_is_not_known(text):
     with pytest.raises(ManifestError, match="there is no kind"):
         parse_object(text, namespace="shop")
+
+
+@pytest.mark.parametrize(
+    ("meta", "reason"),
+    [
+        ({"name": ".."}, "invalid resource name \"..\": \\[may not be '..'\\]"),
+        ({"name": "a", "namespace": "b/c"}, "invalid namespace \"b/c\": \\[may not contain '/'\\]"),
+    ],
+)
+def test_object_whose_name_would_lead_elsewhere_has_no_place(meta, reason):
+    obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}
+
+    with pytest.raises(ManifestError, match=reason):
+        place_member(obj, options=ApplyOptions(), catalog=bundled())
+
+
+def test_texts_that_name_neither_a_kind_nor_an_object_are_odd():
+    names = ["Job", "batch/Job", "batch/Job/default/migrate", "Job/default/migrate", "core/Node//n1"]
+
+    assert find_odd_names(names) == ()
+    assert find_odd_names(["job", *names, "batch/Job/default/", "a b"]) == ("job", "batch/Job/default/", "a b")
