@@ -182,24 +182,6 @@ def test_field_that_another_manager_owns_with_the_same_value_is_taken_from_it(te
     assert options().taken_fields == (TakenField(MAP, ("f:data", "f:a"), "second", is_live=True),)
 
 
-def test_managers_give_up_their_fields_in_one_object_of_several(team, program):
-    texts = config_map(a="1") + "---\n" + config_map("other", a="1")
-    team.apply(texts)
-    for path in (SETTINGS, SETTINGS.replace("settings", "other")):
-        team.edit(path, {"data": {"b": "2"}}, manager="helm")
-
-    plan = post(program, body(texts, moves=[move("to-server-side", SETTINGS_MAP, managers=["helm"])]))
-
-    assert (options().takes_from, options().taken_managers) == ((), (TakenManager(MAP, "helm"),))
-    after = {one["name"]: name_owners(one["managed_fields"]["after"]) for one in plan["objects"]}
-    assert after == {
-        "settings": {("applyviz", "Apply")},
-        "other": {("applyviz", "Apply"), ("helm", "Update")},
-    }
-    assert "Fields taken from helm: ConfigMap/settings" in plan["impact"]
-    assert (run := team.work(team.start(Plan.objects.order_by("pk").last()))).state == "applied", run
-
-
 @pytest.mark.long
 def test_managers_give_up_their_fields_to_server_side_apply_and_back(team, program):
     team.apply(config_map(a="1"), mode=ApplyMode.CLIENT, field_manager="kubectl-client-side-apply")

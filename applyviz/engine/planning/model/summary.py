@@ -67,7 +67,7 @@ class PlanSummary:
       without one afterwards.
     - `pods_restarted`: the sum of the numbers that are known.
     - `records_removed`: objects that lose their last-applied annotation.
-    - `unmatched`: names that match no object of the manifests: chosen for replacement, and left out (`_left_out`).
+    - `unmatched`: names to replace that match no object of the manifests; `unmatched_left_out`: names to leave out.
     - `pending`: restarts of blocked objects, which happen once their conflicts are resolved; counted nowhere else.
     """
 
