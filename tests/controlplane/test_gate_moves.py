@@ -49,12 +49,15 @@ class Pipeline:
             words += [f"--{name}", str(self.folder / f"{name}.json")]
         return Gate(self.installation, self.token, "--cluster", "real", "--namespace", SPACE, *words)
 
+    def accept(self, number: int) -> None:
+        """Have the plan of a review acknowledged and approved."""
+        self.installation.do(ACKNOWLEDGED.format(number=number))
+        self.installation.do(f"approve({number})")
+
     def apply(self, *texts: str, **lists: list[dict[str, Any]]) -> str:
         """What the gate says about a plan that is approved and applied."""
         gate = self.gate(*texts, **lists)
-        number = gate.wait_for(SHOWN)
-        self.installation.do(ACKNOWLEDGED.format(number=number))
-        self.installation.do(f"approve({number})")
+        self.accept(gate.wait_for(SHOWN))
         status, said = gate.end()
         assert status == 0, said
         return said
@@ -83,7 +86,7 @@ def pipeline(tmp_path_factory, managed_plane: ControlPlane) -> Iterator[Pipeline
         found.close()
 
 
-def test_pipeline_patches_hands_over_takes_moves_and_clears(pipeline):
+def test_pipeline_patches_hands_over_takes_and_moves_records(pipeline):
     pipeline.apply(WEB, CONFIG)
 
     handed = {"what": "hand-over", "target": f"Deployment/{SPACE}/web", "fields": [".spec.replicas"]}
@@ -126,8 +129,12 @@ def test_pipeline_patches_hands_over_takes_moves_and_clears(pipeline):
     annotations = pipeline.read("configmap/settings")["metadata"]["annotations"]
     assert json.loads(annotations["kubectl.kubernetes.io/last-applied-configuration"])["data"] == {"a": "1"}
 
-    pipeline.apply(moves=[{"what": "clear-managed-fields", "target": f"ConfigMap/{SPACE}/settings"}])
-    assert pipeline.owners("configmap/settings") == set()
+    gate = pipeline.gate(moves=[{"what": "clear-managed-fields", "target": f"ConfigMap/{SPACE}/settings"}])
+    number = gate.wait_for(SHOWN)
+    pipeline.accept(number)
+    gate.wait_for("a person must start it in the browser")  # it is a high risk
+    gate.process.kill()
+    assert "Field ownership of applyviz is lost permanently." in gate.end()[1]
 
 
 @pytest.mark.parametrize(
