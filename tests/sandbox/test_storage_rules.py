@@ -153,3 +153,13 @@ def test_amounts_of_a_daemon_set_without_rolling_updates_are_numbers(ask, rollin
     made = ask("POST", "/apis/apps/v1/namespaces/default/daemonsets", body).body
 
     assert made["spec"]["updateStrategy"].get("rollingUpdate") == kept
+
+
+def test_of_the_secrets_of_an_account_only_names_are_kept(ask):
+    head = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a"}}
+    path = "/api/v1/namespaces/default/serviceaccounts"
+
+    made = ask("POST", path, {**head, "secrets": [{"name": "a", "namespace": "x"}]}).body
+    changed = ask("PUT", f"{path}/a", {**head, "secrets": [{"name": "b", "kind": "Secret"}]}).body
+
+    assert (made["secrets"], changed["secrets"]) == ([{"name": "a"}], [{"name": "b"}])

@@ -275,6 +275,12 @@ def _create_request(obj: MutableObject) -> None:
         obj.get("spec", {}).pop(name, None)
 
 
+def _keep_names(obj: MutableObject, _live: JSONObject | None = None) -> None:
+    """Keep of the Secrets of a ServiceAccount only their names."""
+    if obj.get("secrets"):
+        obj["secrets"] = [{"name": one["name"]} if one.get("name") else {} for one in obj["secrets"]]
+
+
 _CREATE: Mapping[str, Callable[[MutableObject], None]] = {
     "namespaces": _create_namespace,
     "daemonsets": _create_daemon_set,
@@ -282,6 +288,7 @@ _CREATE: Mapping[str, Callable[[MutableObject], None]] = {
     "certificatesigningrequests": _create_request,
     "persistentvolumeclaims": _create_claim,
     "leases": _drop_coordinated,
+    "serviceaccounts": _keep_names,
     "persistentvolumes": _create_volume,
     "volumeattributesclasses": _add_finalizer("kubernetes.io/vac-protection"),
     CRD_PLURAL: _create_definition,
@@ -295,4 +302,5 @@ _UPDATE: Mapping[str, Callable[[MutableObject, JSONObject], None]] = {
     "certificatesigningrequests": lambda obj, live: _restore(obj, live, "spec"),
     "persistentvolumeclaims": _update_claim,
     "leases": _drop_coordinated,
+    "serviceaccounts": _keep_names,
 }
