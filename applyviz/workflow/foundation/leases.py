@@ -97,6 +97,17 @@ class LeaseRenewer:
             self._close()
         self.check()
 
+    @contextmanager
+    def uninterrupted(self) -> Iterator[None]:
+        """Mark a block within an interruptible one that must not be left halfway, such as a query."""
+        was_open = self._is_open
+        self._close()
+        yield
+        self.check()
+        if was_open:
+            self._is_open = True
+            self.check()  # a reason that came between the two lines interrupts nothing
+
     def each(self, found: Iterator[T]) -> Iterator[T]:
         """Yield the items of an iterator, each calculated in an interruptible block."""
         nothing = object()

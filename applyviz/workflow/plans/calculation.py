@@ -51,8 +51,8 @@ from applyviz.workflow.plans.resolutions import read_decisions
 from applyviz.workflow.plans.source_runs import parsed_sources
 
 _RENDERED = {"kustomize": "kustomize", "helm": "Helm"}
-# While a cluster is slow to answer, the lease is renewed every second.
-_BEAT = 1.0
+# While a cluster is slow to answer, we look whether the calculation must end.
+_BEAT = 0.5
 
 
 def _drive(planner: sets.SetPlanner, reader: ClusterReader, beat: Callable[[], object]) -> Iterator[PlannedObject]:
@@ -66,7 +66,8 @@ def _drive(planner: sets.SetPlanner, reader: ClusterReader, beat: Callable[[], o
         yield from sets.drive(planner, send_all)
         return
     yield from planner.take_ready()
-    with ThreadPoolExecutor(reader.parallel, thread_name_prefix="read") as pool:
+    pool = ThreadPoolExecutor(reader.parallel, thread_name_prefix="read")
+    try:
         asked: dict[Future[Answer], int] = {}
         while not planner.is_done:
             if len(asked) <= reader.parallel:
@@ -78,6 +79,8 @@ def _drive(planner: sets.SetPlanner, reader: ClusterReader, beat: Callable[[], o
             for future in done:
                 planner.answer(asked.pop(future), future.result())
             yield from planner.take_ready()
+    finally:  # a calculation that ends early waits for no answer
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,9 @@ the approved one. For those that differ, the changes are listed, masked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import compress
+from typing import TypeAlias
 
 from applyviz import clock
 from applyviz.engine.objects.values import JSONValue
@@ -24,13 +26,18 @@ from applyviz.workflow.plans.outcome_check import identity
 from applyviz.workflow.runs.request_sender import StopError
 
 _MOST_TWICE = 20
+_READING_PAUSES = (0.5, 1.0, 2.0)
+Pair: TypeAlias = tuple[ObjectResult, PlannedObject | None]
+Recompute: TypeAlias = Callable[[Sequence[Pair]], list[PlannedObject | None]]
 __all__ = [
+    "Pair",
     "calculate_twice",
     "find_moved",
     "has_other_effect",
     "is_unreadable",
     "match",
     "raise_if_stale",
+    "read_again",
     "remember_checked",
 ]
 
@@ -52,25 +59,41 @@ def _is_compared(result: ObjectResult, now: PlannedObject) -> bool:
     return result.outcome in Outcome.unfinished() and not is_unreadable(now)
 
 
+def read_again(pairs: list[Pair], recompute: Recompute, *, pause: Callable[[float], None]) -> list[Pair]:
+    """Recalculate the changes whose live objects could not be read, together after each pause, until all can."""
+    for seconds in _READING_PAUSES:
+        unread = [change is not None and is_unreadable(change) for _, change in pairs]
+        if not any(unread):
+            break
+        pause(seconds)
+        pairs = _replace(pairs, unread, recompute)
+    return pairs
+
+
 def calculate_twice(
-    pairs: Iterable[tuple[ObjectResult, PlannedObject | None]],
-    recompute: Callable[[PlannedObject], PlannedObject | None],
+    pairs: list[Pair], recompute: Recompute
 ) -> Iterator[tuple[ObjectResult, PlannedObject | None, bool]]:
-    """Recalculate the changes whose effect is another one, once, before anything is called stale.
+    """Recalculate the changes whose effect is another one, once and together, before anything is called stale.
 
     - Yields whether the effect was found to be the approved one, so that it is not digested again.
     - A controller may write between the read of an object and its dry run, whose answer then holds what it wrote.
     - Of a set that really moved, only the first objects are calculated twice.
     """
     left = _MOST_TWICE
+    same, again = [], []
     for result, change in pairs:
-        if change is None or not left or not _is_compared(result, change):
-            yield result, change, False
-        elif digest_effect(change) == result.change.effect:
-            yield result, change, True
-        else:
-            left -= 1
-            yield result, recompute(change), False
+        is_compared = left > 0 and change is not None and _is_compared(result, change)
+        same.append(is_compared and change is not None and digest_effect(change) == result.change.effect)
+        again.append(is_compared and not same[-1])
+        left -= again[-1]
+    for (result, change), is_same in zip(_replace(pairs, again, recompute), same, strict=True):
+        yield result, change, is_same
+
+
+def _replace(pairs: list[Pair], chosen: Sequence[bool], recompute: Recompute) -> list[Pair]:
+    """Return the pairs, those that are chosen with the change as it is calculated now."""
+    found = iter(recompute(list(compress(pairs, chosen))))
+    return [(result, next(found) if is_chosen else now) for (result, now), is_chosen in zip(pairs, chosen, strict=True)]
 
 
 def raise_if_stale(
@@ -97,21 +120,19 @@ def raise_if_stale(
         raise StopError(Outcome.STALE, describe_move(result.change, now, moved), moved)
 
 
-def match(
-    results: Iterable[ObjectResult], found: Iterable[PlannedObject]
-) -> list[tuple[ObjectResult, PlannedObject | None]]:
+def match(results: Iterable[ObjectResult], found: Iterable[PlannedObject]) -> list[Pair]:
     """Pair results with newly calculated changes; objects that are named twice pair in order."""
     waiting: dict[tuple[str, ...], list[PlannedObject]] = {}
     for change in found:
         waiting.setdefault((*change.ref.key, change.addon if change.is_record else ""), []).append(change)
-    pairs: list[tuple[ObjectResult, PlannedObject | None]] = []
+    pairs: list[Pair] = []
     for result in results:
         same = waiting.get((*changes.ref_of(result.change).key, changes.find_record(result.change)))
         pairs.append((result, same.pop(0) if same else None))
     return pairs
 
 
-def remember_checked(pairs: Iterable[tuple[ObjectResult, PlannedObject | None]]) -> None:
+def remember_checked(pairs: Iterable[Pair]) -> None:
     """Store the uid and resourceVersion at which each effect was confirmed as the approved one.
 
     - The deadline of a rollout that is awaited again counts from here.

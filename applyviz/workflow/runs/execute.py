@@ -9,10 +9,9 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
 
 from django.db import InterfaceError, InternalError, OperationalError, transaction
 
@@ -35,6 +34,7 @@ from applyviz.workflow.plans import calculation, changes
 from applyviz.workflow.plans.object_choices import is_left_out
 from applyviz.workflow.runs import attempts, effect_check
 from applyviz.workflow.runs.authorization import find_claim_blockers
+from applyviz.workflow.runs.check_watch import CanceledError, CheckWatch
 from applyviz.workflow.runs.flow_executor import FlowExecutor
 from applyviz.workflow.runs.journal import Journal, ObjectOutcome
 from applyviz.workflow.runs.lease import Claim, RunParkedError, claim_run
@@ -47,13 +47,6 @@ from applyviz.workflow.runs.run_content import RunContent
 from applyviz.workflow.runs.step_runner import StepRunner, find_closing_writes, read_journal
 
 logger = logging.getLogger(__name__)
-_READING_PAUSES = (0.5, 1.0, 2.0)
-_LOOK_SECONDS = 0.5
-T = TypeVar("T")
-
-
-class _CanceledError(Exception):
-    """A person canceled the run before anything was written."""
 
 
 class RunStoppedError(ApplyVizError):
@@ -144,30 +137,15 @@ def _check_permissions(claim: Claim, reader: ClusterReader, content: RunContent)
         raise RunStoppedError(sentences.join_clauses(found))
 
 
-def _recalculate(work: _Work, change: PlannedObject) -> PlannedObject | None:
-    work.renewer.check()
-    return work.prepared.recompute(change.ref, record=change.addon if change.is_record else "")
+def _recalculate(work: _Work, watch: CheckWatch, pairs: Sequence[effect_check.Pair]) -> list[PlannedObject | None]:
+    """Return these changes as they would be planned now; their requests are sent in parallel."""
 
+    def recompute(pair: effect_check.Pair) -> PlannedObject | None:
+        result, change = pair
+        is_last, record = result.pk in work.closing, changes.find_record(result.change)
+        return change and work.prepared.recompute(change.ref, is_last=is_last, record=record)
 
-def _read_again(work: _Work, change: PlannedObject | None, sleep: Callable[[float], None]) -> PlannedObject | None:
-    """Recalculate a change whose live object could not be read, with pauses, until it can; else return it unchanged."""
-    for pause in _READING_PAUSES:
-        if change is None or not effect_check.is_unreadable(change):
-            return change
-        sleep(pause)
-        change = _recalculate(work, change)
-    return change
-
-
-def _end_when_canceled(claim: Claim, found: Iterator[T]) -> Iterator[T]:
-    """Yield the items of an iterator; raise `_CanceledError` soon after a person canceled the run."""
-    due = time.monotonic() + _LOOK_SECONDS
-    for item in found:
-        if time.monotonic() >= due:
-            if claim.is_canceled():
-                raise _CanceledError
-            due = time.monotonic() + _LOOK_SECONDS
-        yield item
+    return watch.map(recompute, pairs, width=work.reader.parallel)
 
 
 def _check_effect(work: _Work, access: Access, result: ObjectResult, change: PlannedObject | None) -> None:
@@ -192,10 +170,12 @@ def _check_effects(
 
     - Objects of earlier attempts are left alone.
     """
-    planned = work.renewer.each(work.prepared.run(work.renewer.check))
-    pairs = effect_check.match(results, _end_when_canceled(work.claim, planned))
-    pairs = [(result, _read_again(work, change, sleep)) for result, change in pairs if work.claim.is_due(result)]
-    checked = list(effect_check.calculate_twice(pairs, partial(_recalculate, work)))
+    watch = CheckWatch(work.claim, work.renewer)
+    recalculate = partial(_recalculate, work, watch)
+    pairs = effect_check.match(results, watch.each(work.prepared.run(watch.check)))
+    pairs = [(result, change) for result, change in pairs if work.claim.is_due(result)]
+    pairs = effect_check.read_again(pairs, recalculate, pause=partial(watch.pause, sleep=sleep))
+    checked = list(effect_check.calculate_twice(pairs, recalculate))
     stale = []
     for result, change, is_same in checked:
         try:
@@ -300,7 +280,7 @@ def _carry_out(claim: Claim, lines: _ClusterClients) -> tuple[RunState, str]:
         return (RunState.APPLIED, "") if is_done else (RunState.FAILED, sentences.join_clauses(blockers))
     try:
         return _check_and_write(claim, lines)
-    except _CanceledError:
+    except CanceledError:
         return RunState.CANCELED, ""
 
 
