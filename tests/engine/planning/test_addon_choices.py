@@ -9,6 +9,7 @@ from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.sets.addon_risks import find_rolling
+from applyviz.engine.planning.sets.channels import name_node
 from applyviz.engine.planning.sets.planner import SetPlanner, drive
 from applyviz.engine.risks.planning.addons import ADDON_SKIPPED, NEEDS_ROLLING_UPDATE
 from applyviz.engine.risks.sentences import render_risk
@@ -76,6 +77,7 @@ def test_nodes_are_marked_once_after_the_objects_and_before_the_record():
         ("b", "create", "b", 3),
         ("b", "update", "default", 4),
     ]
+    assert [c.ref.key for c in made.changes[1:3]] == [name_node("n1"), name_node("n2")]
     assert reasons(made) == []
     assert list_risks(made)["a/default"] == list_risks(made)["b/default"] == ["needs-rolling-update"]
     assert list_risks(made)["a/n1"] == []

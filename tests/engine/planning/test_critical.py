@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from applyviz.engine.objects.exchange import Request
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Prune, PruneMode, SetAction
 from applyviz.engine.risks.model import RiskLevel
 from applyviz.engine.risks.pruning import CRITICAL_KIND
@@ -44,3 +45,19 @@ def test_update_and_other_objects_have_none():
 
     assert list_critical(box.plan(config("a") + config("b", app="web"), CLIENT, find_critical=is_critical)) == []
     assert list_critical(box.plan(config("a"), PRUNE)) == []
+
+
+def test_deletion_that_takes_objects_of_a_critical_kind_along_has_the_risk():
+    box = Box()
+    box.apply(config("a"))
+    uid = box.get("/api/v1/namespaces/default/configmaps/a")["metadata"]["uid"]
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": uid}
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "b", "ownerReferences": [owner]}}
+    assert box.send(Request("POST", "/api/v1/namespaces/default/secrets", body=secret)).is_ok
+
+    def find_critical(ref):
+        return "strict" if (ref.gvk.kind, ref.namespace) == ("Secret", "default") else ""
+
+    plan = box.plan(config("a"), ApplyOptions(action=SetAction.DELETE), find_critical=find_critical)
+
+    assert list_critical(plan) == [("a", "delete", RiskLevel.HIGH, "strict")]
