@@ -192,7 +192,10 @@ def test_what_a_kubeconfig_publishes_stays_readable():
     [
         ('"credentials": {"user": "alice", "value": "s3cr3t-words"}', '"credentials": {"user": "alice", "value": "•"}'),
         ("- value: s3cr3t-words\n  name: DB_PASSWORD", "- value: •\n  name: DB_PASSWORD"),
-        ("- value: fast\n  name: MODE", "- value: fast\n  name: MODE"),
+        (
+            "- value: fast\n  name: MODE\n- value: s3cr3t-words\n  name: DB_PASSWORD",
+            "- value: fast\n  name: MODE\n- value: •\n  name: DB_PASSWORD",
+        ),
     ],
 )
 def test_what_only_names_a_credential_or_belongs_to_another_name_stays(text, shown):
