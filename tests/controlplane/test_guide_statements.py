@@ -360,3 +360,27 @@ def test_replace_removes_what_others_set_and_the_annotation(person):
     assert found["data"] == {"theme": "dark", "banner": "on"}
     assert "annotations" not in found["metadata"]
     assert person.ask("GET", "v1/configmaps/flags")[1]["data"] == {"theme": "dark", "banner": "on"}
+
+
+@pytest.mark.long
+def test_patch_of_a_kustomization_changes_the_manifest_alone(person, tmp_path):
+    """rendering.md: directives and null end in kustomize; what only the live object has stays."""
+    base = workload(minReadySeconds=5)
+    spec: JSONObject = {"minReadySeconds": None, "progressDeadlineSeconds": None}
+    spec["template"] = {"spec": {"containers": [{"name": "log", "image": "shop/log:1"}]}}
+    Path(tmp_path, "kustomization.yaml").write_text("resources: [base.yaml]\npatches: [{path: patch.yaml}]\n")
+    Path(tmp_path, "base.yaml").write_text(json.dumps(base))
+    Path(tmp_path, "patch.yaml").write_text(json.dumps({**base, "spec": spec}))
+    person.apply(base)
+    path = "apps:v1/deployments/web"
+    person.ask("PATCH", path, {"spec": {"progressDeadlineSeconds": 300}}, MERGE)
+
+    _text, (write,) = person.run("apply", "-k", str(tmp_path))
+
+    live = person.ask("GET", path)[1]["spec"]
+    assert (write["body"]["spec"]["minReadySeconds"], "progressDeadlineSeconds" in write["body"]["spec"]) == (
+        None,
+        False,
+    )
+    assert ("minReadySeconds" in live, live["progressDeadlineSeconds"]) == (False, 300)
+    assert {container["name"] for container in live["template"]["spec"]["containers"]} == {"web", "log"}
