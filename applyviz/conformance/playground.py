@@ -49,6 +49,8 @@ _STRUCT = re.compile(r"(?<=value: )\{.*\}(?=: )", re.DOTALL)
 _GO_LINES = re.compile(r"\n\s*@@ .*?(?=\n\* |\Z)", re.DOTALL)
 # Only a server can choose the uid that it quotes.
 _UID, _NO_UID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "00000000-0000-4000-8000-000000000000"
+# The server names the fields that do not match the schema in a random order, one a line.
+_CAUSES = re.compile(r"; |\n  (?=\.)")
 # What kubectl prints of warnings before it prints the refusal.
 _WARNING = re.compile(r"^Warning: .*\n", re.MULTILINE)
 # applyviz finds in the plan that a manifest names another version or uid than live, and sends nothing.
@@ -153,7 +155,7 @@ def _align(causes: list[str], ours: list[str]) -> tuple[list[str], list[str]]:
     if is_single and any(words in causes[0] and ours[0].startswith(found) for words, found in _FOUND.items()):
         return [], []
     causes, ours = (
-        sorted({part for cause in side for part in _UID.sub(_NO_UID, cause).split("; ")}) for side in (causes, ours)
+        sorted({part for cause in side for part in _CAUSES.split(_UID.sub(_NO_UID, cause))}) for side in (causes, ours)
     )
     if any(map(_GO_NAME.search, causes)):
         return [_STRUCT.sub("", cause) for cause in causes], [_STRUCT.sub("", cause) for cause in ours]

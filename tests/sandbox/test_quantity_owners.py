@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from applyviz.kubernetes.parity.quantities import canonical_quantity, read_form
+from applyviz.kubernetes.parity.quantities import canonical_quantity, read_form, round_up_to_milli
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,21 @@ from applyviz.kubernetes.parity.quantities import canonical_quantity, read_form
 )
 def test_list_is_taken_over_if_go_parses_the_amount_differently(live, sent, is_taken):
     assert (read_form(canonical_quantity(live)) != read_form(sent)) is is_taken
+
+
+@pytest.mark.parametrize(
+    ("sent", "stored"),
+    [
+        ("100u", "1m"),
+        ("-100u", "-1m"),
+        ("1n", "1m"),
+        ("1000500u", "1001m"),
+        ("999999u", "1"),
+        ("1m", "1m"),
+        ("1536Mi", "1536Mi"),
+        ("1000000000001u", "1000000001m"),
+        ("no amount", "no amount"),
+    ],
+)
+def test_amount_of_a_resource_is_rounded_away_from_zero_to_milli(sent, stored):
+    assert round_up_to_milli(sent) == stored

@@ -7,7 +7,7 @@ canonically (`1000m` becomes `1`, `1.5Gi` becomes `1536Mi`). Values finer than n
 from __future__ import annotations
 
 import re
-from decimal import ROUND_CEILING, Decimal
+from decimal import ROUND_CEILING, ROUND_UP, Context, Decimal
 from functools import lru_cache
 
 PATTERN = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
@@ -17,6 +17,7 @@ _BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 _BY_EXPONENT = {v: k for k, v in _DECIMAL.items()}
 _BY_POWER = {v: k for k, v in _BINARY.items()}
 _NANO = Decimal("1e-9")
+_MILLI = Decimal("1e-3")
 
 
 @lru_cache(maxsize=4096)
@@ -71,6 +72,18 @@ def canonical_quantity(text: str) -> str | None:
     if family == "exponent":
         return f"{mantissa}e{exponent}" if exponent else str(mantissa)
     return f"{mantissa}{_BY_EXPONENT[exponent]}"
+
+
+def round_up_to_milli(text: str) -> str:
+    """Return an amount of a resource as defaulting leaves it: what is finer than milli is rounded away from zero.
+
+    - Rule: `SetDefaults_ResourceList`, for every map of resources; single quantities keep their precision.
+    """
+    parsed = parse_quantity(text)
+    if parsed is None or not parsed[0].is_finite() or int(parsed[0].as_tuple().exponent) >= -3:
+        return text
+    rounded = parsed[0].quantize(_MILLI, rounding=ROUND_UP, context=Context(prec=len(text) + 40))
+    return text if rounded == parsed[0] else canonical_quantity(f"{rounded:f}") or text
 
 
 @lru_cache(maxsize=4096)

@@ -12,6 +12,7 @@ from typing import Any
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
 from applyviz.kubernetes.parity.go_types import Code, GoStruct, go_types
+from applyviz.kubernetes.parity.quantities import round_up_to_milli
 from applyviz.kubernetes.v1_36.default_rules import RULES
 
 _ANY_LABEL: Mapping[str, Any] = {"namespaceSelector": {}, "objectSelector": {}}
@@ -112,6 +113,8 @@ CONSTANTS: Mapping[str, Mapping[str, JSONValue]] = {
 _ZERO_COUNTS_AS_ABSENT = frozenset(
     {"rbac/v1.RoleRef", "flowcontrol/v1.FlowSchemaSpec", "flowcontrol/v1.QueuingConfiguration"}
 )
+# The one holder of amounts whose group has no defaults.
+_OVERHEAD = "node/v1.Overhead"
 
 
 def apply_defaults(obj: MutableObject, struct: GoStruct) -> MutableObject:
@@ -128,20 +131,19 @@ def _visit_struct(value: MutableObject, struct: GoStruct) -> None:
         current = value.get(name)
         if current is None or (not current and struct.name in _ZERO_COUNTS_AS_ABSENT):
             value[name] = clone(constant)
-    for name in list(value):
+    for name in list(value) if struct.name != _OVERHEAD else ():
         field = struct.fields.get(name)
         if field is not None:
             _visit(value[name], field.code)
 
 
 def _visit(value: Any, code: Code) -> None:
-    if isinstance(code, str):
-        if isinstance(value, dict):
-            struct = go_types().find_struct(code)
-            if struct is not None:
-                _visit_struct(value, struct)
-        return
     if value is None:
+        return
+    if isinstance(code, str):
+        struct = go_types().find_struct(code) if isinstance(value, dict) else None
+        if struct is not None:
+            _visit_struct(value, struct)
         return
     mark, inner = code[0], code[1]
     if mark == "*":
@@ -149,6 +151,8 @@ def _visit(value: Any, code: Code) -> None:
     elif mark == "[":
         for item in value:
             _visit(item, inner)
-    elif not isinstance(inner, str) or inner not in ("s", "Q"):
+    elif inner == "Q":
+        value.update({name: round_up_to_milli(amount) for name, amount in value.items()})
+    elif inner != "s":
         for item in value.values():
             _visit(item, inner)
