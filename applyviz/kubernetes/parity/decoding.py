@@ -296,8 +296,14 @@ def fits_integer(value: int, code: str) -> bool:
     return low <= value < high
 
 
+# Lists whose defaults are filled in only if they are absent: an empty one stays, and is refused.
+_KEPT_EMPTY = ("[]v2.HPAScalingPolicy",)
+
+
 def _is_dropped(written: JSONValue, spec: GoField) -> bool:
     code = spec.code
+    if spec.go_type in _KEPT_EMPTY and written == []:
+        return False
     if not isinstance(code, str):
         if code[0] == "*":
             return written is None and spec.drops_empty
