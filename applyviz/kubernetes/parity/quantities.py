@@ -77,7 +77,7 @@ def canonical_quantity(text: str) -> str | None:
 def round_up_to_milli(text: str) -> str:
     """Return an amount of a resource as defaulting leaves it: what is finer than milli is rounded away from zero.
 
-    - Rule: `SetDefaults_ResourceList`, for every map of resources; single quantities keep their precision.
+    - Rule: how `pkg/apis/core/v1/defaults.go` treats lists of resources; single quantities keep their precision.
     """
     parsed = parse_quantity(text)
     if parsed is None or not parsed[0].is_finite() or int(parsed[0].as_tuple().exponent) >= -3:

@@ -41,7 +41,7 @@ def _read_custom(target: ResourceTarget, stored: JSONObject) -> MutableObject:
 def _hide(target: ResourceTarget, obj: MutableObject) -> MutableObject:
     """Remove the internal traffic policy of an external name, in place: it stays stored, and no read shows it.
 
-    - Rule: `defaultOnReadInternalTrafficPolicy` of `pkg/registry/core/service/storage`.
+    - Rule: what `pkg/registry/core/service/storage` removes on read.
     """
     if target.plural == "services" and target.struct is not None and obj["spec"].get("type") == "ExternalName":
         obj["spec"].pop("internalTrafficPolicy", None)
