@@ -29,10 +29,17 @@ PAGES = [
     "/notifications/choices/",
     "/clusters/demo/",
     "/clusters/demo/objects/",
+    "/clusters/demo/managers/",
+    "/clusters/demo/applysets/",
     "/settings/policies/",
+    "/settings/calendar/",
+    "/settings/tokens/",
     "/playground/conflicts-1/",
     "/playground/",
     "/guide/",
+    "/guide/conflicts/",
+    "/search/?q=replicas",
+    "/runs/",
 ]
 # Text that ends in an ellipsis or is cut off at the edge of its box; the title of the bar is on the page below, too.
 FIND_CUT = """() => [...document.querySelectorAll("body *")]
