@@ -36,6 +36,7 @@ from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.plans import changes
 from applyviz.workflow.runs.live_objects import find_object_path, withhold_texts
+from applyviz.workflow.runs.pod_reports import read_items
 
 MOST_OBJECTS = 60
 _MOST_PODS, _PODS_KEPT = 100, 20
@@ -131,11 +132,6 @@ def _is_workload(change: ObjectChange) -> bool:
     return change.kind in ROLLED_OUT and change.group in ("", "apps", "batch")
 
 
-def _read_items(answer: Answer) -> list[JSONObject]:
-    items = get_at(answer.body, ("items",)) if answer.is_ok else None
-    return [item for item in items or () if isinstance(item, Mapping)]
-
-
 def _cut(text: object) -> str:
     return str(text or "")[:_LONGEST]
 
@@ -207,7 +203,7 @@ def _list_events(reader: ClusterReader, namespace: str) -> tuple[list[JSONObject
         answer = reader.try_send(Request("GET", path, query, purpose="list"))
         if not answer.is_ok:
             return found, answer.status or -1
-        found += _read_items(answer)
+        found += read_items(answer)
         rest = get_at(answer.body, ("metadata", "continue"), "")
         if not rest:
             break
@@ -258,7 +254,7 @@ class _Look:
 
     def _add_pods(self, found: ObjectHealth, one: _Touched, live: JSONObject) -> ObjectHealth:
         listed = self._pods.get(one.result.pk)
-        pods = _read_items(listed) if listed is not None else []
+        pods = read_items(listed) if listed is not None else []
         if _is_workload(one.result.change) and one.result.change.kind == "Pod":
             pods = [live]
         by_name = {str(get_at(pod, ("metadata", "name"), "")): pod for pod in pods}

@@ -43,7 +43,8 @@ def _list(reader: ClusterReader, namespace: str, plural: str, query: Mapping[str
     return reader.try_send(Request("GET", make_path("", "v1", plural, namespace=namespace), query, purpose="list"))
 
 
-def _read_items(answer: Answer) -> list[JSONObject]:
+def read_items(answer: Answer) -> list[JSONObject]:
+    """Return the objects of a list, none where the answer is no list."""
     items = get_at(answer.body, ("items",)) if answer.is_ok else None
     return [item for item in items or () if isinstance(item, Mapping)]
 
@@ -63,11 +64,11 @@ def read_pod_report(reader: ClusterReader, workload: JSONObject, *, is_withholdi
     answer = _list(reader, namespace, "pods", {"labelSelector": selector, "limit": str(_MOST_PODS)})
     if not answer.is_ok:
         return PodReport(unread={"pods": answer.status})
-    pods = _read_items(answer)
+    pods = read_items(answer)
     if all(is_condition(pod, "Ready") for pod in pods):
         return PodReport()
     about = {"fieldSelector": "involvedObject.kind=Pod,type=Warning", "limit": str(_MOST_EVENTS)}
     events = _list(reader, namespace, "events", about)
-    problems = find_pod_problems(pods, _read_items(events))
+    problems = find_pod_problems(pods, read_items(events))
     kept = tuple(map(_without_words, problems)) if is_withholding else problems
     return PodReport(kept, None if events.is_ok else {"events": events.status})
