@@ -20,7 +20,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.records.models import ReviewScope
-from applyviz.web.components.choices import Choice, offer_choices
+from applyviz.web.components.forms import Choice, offer_choices
 from applyviz.workflow.clusters.registration import list_clusters
 from applyviz.workflow.foundation.access import Person
 

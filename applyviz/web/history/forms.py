@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from applyviz import clock
 from applyviz.records.enums import AuditAction
-from applyviz.web.components.choices import offer_choices
+from applyviz.web.components.forms import offer_choices
 from applyviz.workflow.audit.chain import Checkpoint
 from applyviz.workflow.audit.checkpoints import read_pasted
 from applyviz.workflow.audit.retention import ALWAYS_KEPT, SHORTEST_DAYS

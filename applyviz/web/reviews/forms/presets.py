@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.requests.options import PruneMode, SetAction
 from applyviz.records.models import Cluster, Preset, Team
-from applyviz.web.components.choices import offer_choices, offer_rows
+from applyviz.web.components.forms import offer_choices, offer_rows
 from applyviz.web.reviews.forms.prune import list_strays
 from applyviz.web.reviews.forms.reviews import OptionFields
 from applyviz.workflow.foundation.access import Person

@@ -18,7 +18,7 @@ from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode, ApplyOp
 from applyviz.engine.risks.model import KINDS
 from applyviz.records.enums import Applier
 from applyviz.records.models import Cluster, Preset, Review
-from applyviz.web.components.choices import offer_rows
+from applyviz.web.components.forms import offer_rows
 from applyviz.web.reviews.forms.manifests import SourceFields, SourceForm
 from applyviz.web.reviews.forms.patches import PatchFields
 from applyviz.web.reviews.forms.prune import PruneFields

@@ -8,7 +8,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.records.models import Cluster
-from applyviz.web.components.choices import Choice, offer_choices, offer_rows
+from applyviz.web.components.forms import Choice, offer_choices, offer_rows
 from applyviz.workflow.clusters.impersonation import MappingDraft
 from applyviz.workflow.clusters.registration import list_usable
 from applyviz.workflow.foundation.access import Action, Person, Visitor

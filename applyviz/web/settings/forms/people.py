@@ -9,7 +9,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.records.enums import Role
-from applyviz.web.components.choices import offer_choices
+from applyviz.web.components.forms import offer_choices
 from applyviz.workflow.foundation.access import Visitor
 from applyviz.workflow.people.teams import Scope, list_people, list_teams
 

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.requests.replacement import read_names
 from applyviz.records.models import PolicyVersion
-from applyviz.web.components.choices import offer_choices
+from applyviz.web.components.forms import offer_choices
 from applyviz.web.components.phrases import title_kind
 from applyviz.workflow.foundation.access import Visitor
 from applyviz.workflow.people.teams import Scope, list_teams

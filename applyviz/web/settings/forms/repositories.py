@@ -9,7 +9,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.records.models import Team
-from applyviz.web.components.choices import offer_choices
+from applyviz.web.components.forms import offer_choices
 from applyviz.workflow.foundation.access import Visitor
 from applyviz.workflow.people.teams import list_teams
 from applyviz.workflow.plans.repository_credentials import CredentialFieldError, Draft

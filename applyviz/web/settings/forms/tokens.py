@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
 from applyviz.records.enums import TokenScope
-from applyviz.web.components.choices import offer_choices
+from applyviz.web.components.forms import offer_choices
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.people.tokens import LASTS, list_service_accounts
 

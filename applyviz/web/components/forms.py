@@ -1,4 +1,4 @@
-"""Choices of a form field that depend on the person, set when the form is created."""
+"""What forms of several areas share: choices that depend on the person, set when the form is created."""
 
 from __future__ import annotations
 
