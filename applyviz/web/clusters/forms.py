@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
 from django.core.validators import RegexValidator
@@ -99,18 +96,6 @@ class ObjectNamesForm(forms.Form):
             return tuple(map(read_name, names))
         except NotValidError as error:
             raise forms.ValidationError(str(error)) from error
-
-
-class ObjectFilterForm(forms.Form):
-    """The words that narrow the list of live objects."""
-
-    q = forms.CharField(required=False, max_length=200)
-
-    @classmethod
-    def read(cls, given: Mapping[str, Any]) -> str:
-        """Return the typed words; "" for those that cannot be read."""
-        form = cls(given)
-        return str(form.cleaned_data["q"]) if form.is_valid() else ""
 
 
 class SwitchForm(forms.Form):

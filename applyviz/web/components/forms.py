@@ -1,8 +1,8 @@
-"""What forms of several areas share: choices that depend on the person, set when the form is created."""
+"""What forms of several areas share: one text of a search, and choices that depend on the person."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from django import forms
@@ -11,6 +11,18 @@ from django.utils.functional import Promise
 
 Label: TypeAlias = str | Promise
 Choice: TypeAlias = tuple[Any, Label | Iterable[tuple[Any, Label]]]
+
+
+class SearchForm(forms.Form):
+    """One text in the parameter `q` of an address."""
+
+    q = forms.CharField(required=False, max_length=200)
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any]) -> str:
+        """Return the text, "" for none and for what is no text."""
+        form = cls(given)
+        return str(form.cleaned_data["q"]) if form.is_valid() else ""
 
 
 def offer_choices(form: forms.BaseForm, name: str, choices: Iterable[Choice]) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.http import HttpResponse
 from django.shortcuts import render
 
+from applyviz.web.components.forms import SearchForm
 from applyviz.web.frame.view_guard import PageRequest, requires
-from applyviz.web.search.forms import SearchForm
 from applyviz.web.search.pages import present_search
 from applyviz.workflow.foundation.access import Action
 

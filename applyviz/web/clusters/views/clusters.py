@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.records.enums import FindingSort
 from applyviz.records.models import Cluster
-from applyviz.web.clusters.forms import AddClusterForm, ObjectFilterForm, SwitchForm
+from applyviz.web.clusters.forms import AddClusterForm, SwitchForm
 from applyviz.web.clusters.pages.applysets import present_applysets
 from applyviz.web.clusters.pages.cluster_tabs import (
     ClusterTab,
@@ -32,6 +32,7 @@ from applyviz.web.clusters.pages.field_manager import present_holdings
 from applyviz.web.clusters.pages.findings import present_findings, present_kind
 from applyviz.web.clusters.pages.own_contexts import OwnContextsPage, present_own_contexts
 from applyviz.web.clusters.views.manage import add_refusal
+from applyviz.web.components.forms import SearchForm
 from applyviz.web.frame import demo_sessions
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires, visible_worker_request
 from applyviz.workflow import worker_requests
@@ -105,7 +106,7 @@ def show_objects(request: PageRequest, slug: str) -> HttpResponse:
     """Show the live objects."""
     cluster = use_cases.get_cluster(slug, for_user=request.user)
     inventory = worker_requests.read_inventory(cluster, by=request.user, after=visible_worker_request(request))
-    typed = ObjectFilterForm.read(request.GET)
+    typed = SearchForm.read(request.GET)
     page = present_objects(cluster, inventory, typed, can_adopt=access.can(request.user, Action.WRITE))
     return _render_tab(request, cluster, ClusterTab.OBJECTS, page)
 
@@ -201,7 +202,7 @@ def list_findings(request: PageRequest, slug: str, sort: str) -> HttpResponse:
         raise NotVisibleError(f"there are no findings called {sort}")
     if is_fragment(request) or sort == "all":
         return _render_findings(request, cluster)
-    typed, number = ObjectFilterForm.read(request.GET), request.GET.get("page", "")
+    typed, number = SearchForm.read(request.GET), request.GET.get("page", "")
     found = present_kind(cluster, FindingSort(sort), typed=typed, number=number, for_user=request.user)
     return render(request, "clusters/findings.html", {"findings": found, "cluster": cluster})
 
