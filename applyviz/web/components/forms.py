@@ -1,4 +1,4 @@
-"""What forms of several areas share: one text of a search, and choices that depend on the person."""
+"""What forms of several areas share: one text of a search, choices that depend on the person, a refused field."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any, TypeAlias
 from django import forms
 from django.db.models import QuerySet
 from django.utils.functional import Promise
+
+from applyviz.workflow.foundation.errors import FieldRefusedError
 
 Label: TypeAlias = str | Promise
 Choice: TypeAlias = tuple[Any, Label | Iterable[tuple[Any, Label]]]
@@ -39,3 +41,8 @@ def offer_rows(form: forms.BaseForm, name: str, rows: QuerySet[Any]) -> None:
     if not isinstance(field, forms.ModelChoiceField):
         raise TypeError(f"{name} offers no rows")
     field.queryset = rows
+
+
+def refuse_field(form: forms.BaseForm, error: FieldRefusedError) -> None:
+    """Show a refusal at its field, or above the form that does not show the field."""
+    form.add_error(error.field if error.field in form.fields else None, str(error))

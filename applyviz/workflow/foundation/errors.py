@@ -5,6 +5,7 @@ WorkflowError
   - NotAllowedError   the role is too weak, or it is the person's own change: 403
   - NotPossibleError  the current state forbids it (stale page, unresolved conflict, spent approval): 409
   - NotValidError     the input cannot be used: 422
+    - FieldRefusedError   one field of a form cannot be used
   - TooOftenError     too many attempts; possible later: 429
 """
 
@@ -41,6 +42,14 @@ class NotValidError(WorkflowError):
     """The input cannot be used; the text says why."""
 
     status = 422
+
+
+class FieldRefusedError(NotValidError):
+    """One field of a form cannot be used; `field` names it."""
+
+    def __init__(self, field: str, text: str) -> None:
+        super().__init__(text)
+        self.field = field
 
 
 class TooOftenError(WorkflowError):

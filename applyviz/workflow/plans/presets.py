@@ -20,7 +20,7 @@ from applyviz.records.models import Cluster, Preset, Team
 from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
-from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError, NotVisibleError
+from applyviz.workflow.foundation.errors import FieldRefusedError, NotPossibleError, NotVisibleError
 from applyviz.workflow.foundation.scopes import ScopeEntry
 from applyviz.workflow.people import humans
 
@@ -54,14 +54,6 @@ class UsedPreset:
 
     preset: Preset
     changes: tuple[JSONObject, ...] = ()
-
-
-class PresetFieldError(NotValidError):
-    """A refusal of one field of a preset."""
-
-    def __init__(self, field_name: str, text: str) -> None:
-        super().__init__(text)
-        self.field = field_name
 
 
 def _require_manager(by: Person | None) -> None:
@@ -197,7 +189,7 @@ def _read_values(draft: PresetDraft, by: Person | None) -> dict[str, object]:
 
 
 def add_preset(draft: PresetDraft, *, by: Person | None) -> Preset:
-    """Save a preset; raises `PresetFieldError` for a slug that is taken. `by`: None is the operator of the server."""
+    """Save a preset; raises `FieldRefusedError` for a slug that is taken. `by`: None is the operator of the server."""
     _require_manager(by)
     preset = Preset(slug=draft.slug, **_read_values(draft, by))
     try:
@@ -205,7 +197,7 @@ def add_preset(draft: PresetDraft, *, by: Person | None) -> Preset:
             preset.save(force_insert=True)
             _record(preset, "added", {}, by)
     except IntegrityError:
-        raise PresetFieldError("slug", _("There is already a preset with this slug.")) from None
+        raise FieldRefusedError("slug", _("There is already a preset with this slug.")) from None
     return preset
 
 

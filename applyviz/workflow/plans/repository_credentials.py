@@ -26,7 +26,7 @@ from applyviz.sources.git.model import Credential, DeployKey, GitLogin, shorten
 from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import access, row_macs
 from applyviz.workflow.foundation.access import Action, Person
-from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError, NotVisibleError
+from applyviz.workflow.foundation.errors import FieldRefusedError, NotPossibleError, NotVisibleError
 from applyviz.workflow.people import humans
 from applyviz.workflow.plans.fetch_policy import make_policy
 
@@ -42,14 +42,6 @@ class Draft:
     username: str = ""
     host_keys: str = ""
     team: Team | None = None
-
-
-class CredentialFieldError(NotValidError):
-    """A refusal of one field of the form."""
-
-    def __init__(self, field: str, text: str) -> None:
-        super().__init__(text)
-        self.field = field
 
 
 def list_credentials(*, for_user: Person) -> QuerySet[RepositoryCredential]:
@@ -79,18 +71,18 @@ def _record(credential: RepositoryCredential, what: str, by: Person) -> None:
 
 
 def _read_secret(prefix: str, secret: str) -> tuple[str, str]:
-    """Return the secret and its public half; makes a key where none was entered. Raises `CredentialFieldError`."""
+    """Return the secret and its public half; makes a key where none was entered. Raises `FieldRefusedError`."""
     if not is_ssh(prefix):
         if len(secret) < SHORTEST_TOKEN or any(sign.isspace() or not sign.isprintable() for sign in secret):
             text = _("A token has at least %(least)s characters and no spaces.")
-            raise CredentialFieldError("secret", text % {"least": SHORTEST_TOKEN})
+            raise FieldRefusedError("secret", text % {"least": SHORTEST_TOKEN})
         return secret, ""
     if not secret.strip():
         return ssh_keys.make_key()
     try:
         return secret.strip() + "\n", ssh_keys.read_key(secret)
     except SourceError as error:
-        raise CredentialFieldError("secret", str(error)) from None
+        raise FieldRefusedError("secret", str(error)) from None
 
 
 def _read_host_keys(prefix: str, text: str) -> list[str]:
@@ -99,18 +91,18 @@ def _read_host_keys(prefix: str, text: str) -> list[str]:
     try:
         return list(ssh_keys.read_host_keys(text))
     except SourceError as error:
-        raise CredentialFieldError("host_keys", str(error)) from None
+        raise FieldRefusedError("host_keys", str(error)) from None
 
 
 def _read_address(text: str) -> str:
     try:
         return read_prefix(text, make_policy())
     except SourceError as error:
-        raise CredentialFieldError("address", str(error)) from None
+        raise FieldRefusedError("address", str(error)) from None
 
 
 def add_credential(draft: Draft, *, by: Person) -> RepositoryCredential:
-    """Register a credential; raises `CredentialFieldError` for what cannot be used."""
+    """Register a credential; raises `FieldRefusedError` for what cannot be used."""
     access.require(by, Action.MANAGE)
     prefix = _read_address(draft.address)
     secret, public = _read_secret(prefix, draft.secret)
@@ -133,7 +125,7 @@ def add_credential(draft: Draft, *, by: Person) -> RepositoryCredential:
             credential.save(force_insert=True)
             _record(credential, "added", by)
     except IntegrityError:
-        raise CredentialFieldError("address", _("There is already a credential for this address and team.")) from None
+        raise FieldRefusedError("address", _("There is already a credential for this address and team.")) from None
     return credential
 
 
@@ -173,7 +165,7 @@ def edit_credential(credential: RepositoryCredential, draft: Draft, *, renews: b
             credential.refresh_from_db()
             _record(credential, "changed, with a new secret" if is_new else "changed", by)
     except IntegrityError:
-        raise CredentialFieldError("team", _("There is already a credential for this address and team.")) from None
+        raise FieldRefusedError("team", _("There is already a credential for this address and team.")) from None
 
 
 def remove_credential(credential: RepositoryCredential, *, by: Person) -> None:

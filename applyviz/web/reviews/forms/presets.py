@@ -21,7 +21,7 @@ from applyviz.web.reviews.forms.prune import list_strays
 from applyviz.web.reviews.forms.reviews import OptionFields
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.plans import presets
-from applyviz.workflow.plans.presets import CLUSTER, FIELDS, PresetDraft, PresetFieldError
+from applyviz.workflow.plans.presets import CLUSTER, FIELDS, PresetDraft
 
 EVERYBODY = "*"
 _ANY_CLUSTER = _("Chosen in each review")
@@ -110,10 +110,6 @@ class PresetForm(OptionFields):
             cluster=chosen["cluster"],
             options={name: text for name, text in texts.items() if name != CLUSTER},
         )
-
-    def refuse(self, error: PresetFieldError) -> None:
-        """Show a refusal at its field."""
-        self.add_error(error.field if error.field in self.fields else None, str(error))
 
 
 def read_initial(preset: Preset) -> dict[str, object]:

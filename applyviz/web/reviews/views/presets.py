@@ -7,6 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
+from applyviz.web.components.forms import refuse_field
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.reviews.forms import manifests, patches, prune
 from applyviz.web.reviews.forms import presets as forms
@@ -14,7 +15,7 @@ from applyviz.web.reviews.forms.presets import PresetForm
 from applyviz.web.reviews.pages.sources.presets import present_row
 from applyviz.web.settings.views.settings_page import render_settings
 from applyviz.workflow.foundation.access import Action
-from applyviz.workflow.foundation.errors import NotPossibleError
+from applyviz.workflow.foundation.errors import FieldRefusedError, NotPossibleError
 from applyviz.workflow.plans import presets
 
 _HELP = manifests.HELP | prune.HELP | patches.HELP | forms.HELP
@@ -40,8 +41,8 @@ def add_preset(request: PageRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             made = presets.add_preset(form.draft, by=request.user)
-        except presets.PresetFieldError as error:
-            form.refuse(error)
+        except FieldRefusedError as error:
+            refuse_field(form, error)
         else:
             messages.success(request, _("Preset saved. Authors can choose it in a new review."))
             return redirect("settings:show-preset", made.slug)

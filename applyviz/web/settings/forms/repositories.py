@@ -12,7 +12,7 @@ from applyviz.records.models import Team
 from applyviz.web.components.forms import offer_choices
 from applyviz.workflow.foundation.access import Visitor
 from applyviz.workflow.people.teams import list_teams
-from applyviz.workflow.plans.repository_credentials import CredentialFieldError, Draft
+from applyviz.workflow.plans.repository_credentials import Draft
 
 _EVERYBODY = "*"
 _CODE = {"spellcheck": "false", "autocomplete": "off", "class": "code"}
@@ -81,10 +81,6 @@ class RepositoryCredentialForm(forms.Form):
             host_keys=chosen["host_keys"],
             team=self._teams.get(chosen["team"]),
         )
-
-    def refuse(self, error: CredentialFieldError) -> None:
-        """Show a refusal at its field."""
-        self.add_error(error.field if error.field in self.fields else None, str(error))
 
 
 class NewRepositoryCredentialForm(RepositoryCredentialForm):

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from applyviz.engine.objects.errors import SourceError
 from applyviz.records.models import RepositoryCredential
+from applyviz.web.components.forms import refuse_field
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.settings.forms.repositories import (
     NewRepositoryCredentialForm,
@@ -21,6 +22,7 @@ from applyviz.web.settings.views.settings_page import render_settings
 from applyviz.workflow import worker_requests
 from applyviz.workflow.following import push_webhooks
 from applyviz.workflow.foundation.access import Action
+from applyviz.workflow.foundation.errors import FieldRefusedError
 from applyviz.workflow.plans import repository_credentials
 
 
@@ -39,8 +41,8 @@ def add_repository(request: PageRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             made = repository_credentials.add_credential(form.draft, by=request.user)
-        except repository_credentials.CredentialFieldError as error:
-            form.refuse(error)
+        except FieldRefusedError as error:
+            refuse_field(form, error)
         else:
             messages.success(request, _("Credential added. Test it with a repository."))
             return redirect("settings:show-repository", made.pk)
@@ -56,8 +58,8 @@ def show_repository(request: PageRequest, number: int) -> HttpResponse:
         renews = "renew" in request.POST
         try:
             repository_credentials.edit_credential(credential, form.draft, renews=renews, by=request.user)
-        except repository_credentials.CredentialFieldError as error:
-            form.refuse(error)
+        except FieldRefusedError as error:
+            refuse_field(form, error)
         else:
             messages.success(request, _("Credential saved. Test it again."))
             return redirect("settings:show-repository", number)
