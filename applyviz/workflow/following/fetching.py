@@ -11,7 +11,6 @@ import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q
 
@@ -27,6 +26,7 @@ from applyviz.workflow.following import branches
 from applyviz.workflow.foundation import access, row_macs
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotAllowedError, NotVisibleError
+from applyviz.workflow.foundation.leases import find_lease_end
 from applyviz.workflow.foundation.locks import lock_review
 from applyviz.workflow.foundation.logs import log_unexpected
 from applyviz.workflow.plans import charts, git_history, git_sources, reviews
@@ -67,7 +67,7 @@ class _FollowClaim:
 def _claim(following_id: int) -> _FollowClaim | None:
     now = clock.now()
     free = Q(lease_until=None) | Q(lease_until__lt=now)
-    end = now + timedelta(seconds=settings.APPLYVIZ_LEASE_SECONDS + 120)  # a fetch may take two minutes
+    end = find_lease_end(now + timedelta(seconds=120))  # a fetch may take two minutes
     mine = Following.objects.filter(free, pk=following_id, ended_at=None, due_at__lte=now)
     if not mine.update(lease_until=end, epoch=F("epoch") + 1):
         return None

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -26,6 +27,11 @@ T = TypeVar("T")
 _LOOK_SECONDS = 0.25
 MOST_SECONDS = 60
 _set_async_exception = ctypes.pythonapi.PyThreadState_SetAsyncExc
+
+
+def find_lease_end(now: datetime) -> datetime:
+    """Return the end of a lease that is taken or renewed now."""
+    return now + timedelta(seconds=settings.APPLYVIZ_LEASE_SECONDS)
 
 
 class LeaseLostError(ApplyVizError):

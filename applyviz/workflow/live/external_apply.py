@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q
 from django.utils.translation import gettext as _
@@ -40,6 +39,7 @@ from applyviz.workflow.clusters import impersonation, masking_settings
 from applyviz.workflow.foundation import access, outbox
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotPossibleError
+from applyviz.workflow.foundation.leases import find_lease_end
 from applyviz.workflow.foundation.locks import lock_review
 from applyviz.workflow.foundation.logs import log_unexpected
 from applyviz.workflow.foundation.nuls import draw_nuls
@@ -108,8 +108,7 @@ def verify_now(plan: Plan, *, by: Person) -> Verification:
 def _claim(verification_id: int, now: datetime) -> Verification | None:
     free = Q(lease_until=None) | Q(lease_until__lt=now)
     mine = Verification.objects.filter(free, pk=verification_id, state=VerificationState.WAITING)
-    end = now + timedelta(seconds=settings.APPLYVIZ_LEASE_SECONDS)
-    if not mine.update(lease_until=end, attempts=F("attempts") + 1):
+    if not mine.update(lease_until=find_lease_end(now), attempts=F("attempts") + 1):
         return None
     found = Verification.objects.select_related("plan__review", "plan__target__cluster", "requested_by")
     return found.get(pk=verification_id)

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q
 
@@ -32,7 +31,7 @@ from applyviz.records.models import LiveComparison, ObjectChange, Plan
 from applyviz.workflow.clusters import impersonation, masking_settings
 from applyviz.workflow.foundation import outbox
 from applyviz.workflow.foundation.compared import is_compared
-from applyviz.workflow.foundation.leases import LeaseLostError, LeaseRenewer, WorkerStoppingError
+from applyviz.workflow.foundation.leases import LeaseLostError, LeaseRenewer, WorkerStoppingError, find_lease_end
 from applyviz.workflow.foundation.logs import log_unexpected
 from applyviz.workflow.plans import calculation, changes
 from applyviz.workflow.plans.live_values import hidden_positions
@@ -130,7 +129,7 @@ def read_state(plan: Plan) -> LiveState | None:
 def _claim(comparison_id: int, now: datetime) -> LiveComparison | None:
     free = Q(lease_until=None) | Q(lease_until__lte=now)
     waiting = Q(finished_at=None) | Q(finished_at__lt=F("requested_at"))
-    end = now + timedelta(seconds=settings.APPLYVIZ_LEASE_SECONDS)
+    end = find_lease_end(now)
     if not LiveComparison.objects.filter(free, waiting, pk=comparison_id).update(lease_until=end):
         return None
     found = LiveComparison.objects.select_related("plan__review", "plan__target__cluster", "plan__revision")
@@ -141,7 +140,7 @@ def _claim(comparison_id: int, now: datetime) -> LiveComparison | None:
 
 def _keep(row: LiveComparison) -> bool:
     """Renew the lease; return False when another worker has the comparison."""
-    end = clock.now() + timedelta(seconds=settings.APPLYVIZ_LEASE_SECONDS)
+    end = find_lease_end(clock.now())
     mine = LiveComparison.objects.filter(pk=row.pk, requested_at=row.requested_at, lease_until=row.lease_until)
     if not mine.update(lease_until=end):
         return False

@@ -39,7 +39,7 @@ from applyviz.workflow.clusters import masking_settings
 from applyviz.workflow.foundation import access, outbox
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotPossibleError
-from applyviz.workflow.foundation.leases import LeaseLostError, LeaseRenewer, WorkerStoppingError
+from applyviz.workflow.foundation.leases import LeaseLostError, LeaseRenewer, WorkerStoppingError, find_lease_end
 from applyviz.workflow.foundation.logs import log_unexpected
 from applyviz.workflow.foundation.nuls import draw_nuls
 from applyviz.workflow.live.drift import find_drift
@@ -145,14 +145,10 @@ def find_unfinished(*, now: datetime) -> list[tuple[int, TaskName]]:
     return [(pk, _choose_task(since)) for pk, since in found]
 
 
-def _lease_end(now: datetime) -> datetime:
-    return now + timedelta(seconds=settings.APPLYVIZ_LEASE_SECONDS)
-
-
 def _claim(scan_id: int) -> ClusterScan | None:
     now = clock.now()
     free = ClusterScan.objects.filter(Q(lease_until=None) | Q(lease_until__lt=now), pk=scan_id, finished_at=None)
-    if not free.update(started_at=now, lease_until=_lease_end(now)):
+    if not free.update(started_at=now, lease_until=find_lease_end(now)):
         return None
     return ClusterScan.objects.select_related("cluster").get(pk=scan_id)
 
@@ -164,7 +160,7 @@ def _select_own(scan: ClusterScan) -> QuerySet[ClusterScan]:
 
 def _keep(scan: ClusterScan) -> bool:
     """Renew the lease; return False when another worker has the scan."""
-    return bool(_select_own(scan).update(lease_until=_lease_end(clock.now())))
+    return bool(_select_own(scan).update(lease_until=find_lease_end(clock.now())))
 
 
 def _release(scan: ClusterScan) -> None:

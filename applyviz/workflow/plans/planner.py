@@ -15,7 +15,6 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q
 
@@ -40,7 +39,7 @@ from applyviz.workflow.foundation import access, compatibility, digests, failpoi
 from applyviz.workflow.foundation.access import Action, Visitor, require
 from applyviz.workflow.foundation.blockers import AuthorsForged
 from applyviz.workflow.foundation.errors import NotPossibleError, NotVisibleError
-from applyviz.workflow.foundation.leases import LeaseLostError, LeaseRenewer, WorkerStoppingError
+from applyviz.workflow.foundation.leases import LeaseLostError, LeaseRenewer, WorkerStoppingError, find_lease_end
 from applyviz.workflow.foundation.logs import log_unexpected
 from applyviz.workflow.foundation.row_updates import update_rows
 from applyviz.workflow.foundation.scopes import ScopeEntry
@@ -82,13 +81,9 @@ class _Claim:
             raise WorkerStoppingError("this plan is left to the next worker")
         return bool(
             Plan.objects.filter(pk=self.plan.pk, state=PlanState.PLANNING, epoch=self.epoch).update(
-                **{"lease_until": _lease_end(), **values}
+                **{"lease_until": find_lease_end(clock.now()), **values}
             )
         )
-
-
-def _lease_end() -> Any:
-    return clock.now() + timedelta(seconds=settings.APPLYVIZ_LEASE_SECONDS)
 
 
 def _claim(plan_id: int) -> _Claim | None:
@@ -106,7 +101,7 @@ def _claim(plan_id: int) -> _Claim | None:
     free = Q(lease_until=None) | Q(lease_until__lt=now)
     with transaction.atomic():
         claimed = Plan.objects.filter(free, pk=plan_id, state=PlanState.PLANNING).update(
-            epoch=F("epoch") + 1, lease_until=_lease_end()
+            epoch=F("epoch") + 1, lease_until=find_lease_end(clock.now())
         )
         if not claimed:
             return None

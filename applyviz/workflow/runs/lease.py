@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import F, Max, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
@@ -25,7 +24,7 @@ from applyviz.records.enums import AuditAction, Outcome, ReviewState, RolloutSta
 from applyviz.records.models import ApplyRun, AuditEntry, ObjectResult, Review
 from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import compatibility, failpoints, outbox
-from applyviz.workflow.foundation.leases import LeaseLostError, WorkerStoppingError
+from applyviz.workflow.foundation.leases import LeaseLostError, WorkerStoppingError, find_lease_end
 from applyviz.workflow.plans import changes, live_values
 from applyviz.workflow.runs import attempts, run_order
 from applyviz.workflow.runs.rules import RunRules
@@ -33,10 +32,6 @@ from applyviz.workflow.runs.rules import RunRules
 logger = logging.getLogger(__name__)
 _MOST_LOST = 20
 _FINISHED_REVIEW = {RunState.APPLIED: ReviewState.APPLIED}
-
-
-def _lease_end(now: datetime) -> datetime:
-    return now + timedelta(seconds=settings.APPLYVIZ_LEASE_SECONDS)
 
 
 class RunParkedError(ApplyVizError):
@@ -68,7 +63,7 @@ class Claim:
         if stopping.is_overdue():
             raise WorkerStoppingError(f"run {self.run.number} is left to the next worker")
         kept = ApplyRun.objects.filter(pk=self.run.pk, state=RunState.APPLYING, epoch=self.epoch).update(
-            lease_until=_lease_end(clock.now())
+            lease_until=find_lease_end(clock.now())
         )
         if not kept:
             raise LeaseLostError(f"run {self.run.number} is owned by another worker")
@@ -223,7 +218,7 @@ def claim_run(run_id: int) -> Claim | None:
                 claimed = ApplyRun.objects.filter(free, pk=run_id).update(
                     state=RunState.APPLYING,
                     epoch=F("epoch") + 1,
-                    lease_until=_lease_end(now),
+                    lease_until=find_lease_end(now),
                     watch_at=None,
                     started_at=Coalesce("started_at", Value(now)),
                 )
@@ -264,4 +259,4 @@ def claim_parked(run_id: int) -> Claim | None:
     if run is None or stopping.is_requested() or not run_order.has_turn(run, now=now):
         return None
     mine = ApplyRun.objects.filter(pk=run_id, state=RunState.APPLYING, epoch=run.epoch, watch_at=run.watch_at)
-    return _make_claim(run) if mine.update(watch_at=None, lease_until=_lease_end(now)) else None
+    return _make_claim(run) if mine.update(watch_at=None, lease_until=find_lease_end(now)) else None

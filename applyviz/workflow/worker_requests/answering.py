@@ -6,7 +6,6 @@ import json
 import logging
 from datetime import datetime, timedelta
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q
 
@@ -15,6 +14,7 @@ from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.values import JSONValue
 from applyviz.records.models import WorkerRequest
 from applyviz.records.worker_enums import WorkerRequestKind, WorkerRequestState
+from applyviz.workflow.foundation.leases import find_lease_end
 from applyviz.workflow.foundation.logs import log_unexpected
 from applyviz.workflow.foundation.worker_questions import RefusedError
 from applyviz.workflow.worker_requests import handlers
@@ -36,8 +36,7 @@ def _claim(worker_request_id: int) -> WorkerRequest | None:
     mine = WorkerRequest.objects.filter(
         free, pk=worker_request_id, state=WorkerRequestState.WAITING, expires_at__gt=now
     )
-    end = now + timedelta(seconds=settings.APPLYVIZ_LEASE_SECONDS)
-    if not mine.update(lease_until=end, attempts=F("attempts") + 1):
+    if not mine.update(lease_until=find_lease_end(now), attempts=F("attempts") + 1):
         return None
     return WorkerRequest.objects.select_related("asked_by", "cluster").get(pk=worker_request_id)
 
