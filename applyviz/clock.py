@@ -9,11 +9,11 @@ measured by `time.monotonic`, which knows no time of day.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from time import monotonic
 
 from django.db import connection
-from django.utils.timezone import localdate
+from django.utils.timezone import localdate, make_aware
 
 
 def now() -> datetime:
@@ -34,6 +34,11 @@ def host_now() -> datetime:
 def host_today() -> date:
     """Return the current day in the time zone of the settings, by the clock of this host."""
     return localdate(host_now())
+
+
+def find_start(day: date) -> datetime:
+    """Return the first moment of a day in the time zone that is active, as the days of a reader are."""
+    return make_aware(datetime.combine(day, time()))
 
 
 def start_steady() -> Callable[[], datetime]:

@@ -9,16 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from datetime import date, datetime, time, timedelta
+from datetime import date, timedelta
 from urllib.parse import urlencode
 
 from django import forms
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db.models import Exists, OuterRef, Q
 from django.http import QueryDict
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from applyviz import clock
 from applyviz.records.models import ReviewScope
 from applyviz.web.components.forms import Choice, offer_choices
 from applyviz.workflow.clusters.registration import list_clusters
@@ -63,9 +63,9 @@ class ListFilter:
         """Return the condition that a moment is in the period; both days belong to it, as the reader's days are."""
         asked = Q()
         if self.since:
-            asked &= Q(**{f"{column}__gte": _begin(self.since)})
+            asked &= Q(**{f"{column}__gte": clock.find_start(self.since)})
         if self.until:
-            asked &= Q(**{f"{column}__lt": _begin(self.until + timedelta(days=1))})
+            asked &= Q(**{f"{column}__lt": clock.find_start(self.until + timedelta(days=1))})
         return asked
 
     def match_person(self, column: str) -> Q:
@@ -82,10 +82,6 @@ def read_number(text: str) -> int | None:
     """Return the number that a text is, with or without `#`; None for any other text."""
     found = _NUMBER.fullmatch(text.strip())
     return int(found[1]) if found else None
-
-
-def _begin(day: date) -> datetime:
-    return timezone.make_aware(datetime.combine(day, time()))
 
 
 class ListFilterForm(forms.Form):

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from datetime import date, datetime, time, timedelta
+from datetime import date, timedelta
 from typing import Any
 
 from django.db.models import Count, IntegerField, Q, QuerySet, Value
-from django.utils import timezone
 from django.utils.timezone import localtime
 
+from applyviz import clock
 from applyviz.records import full_text
 from applyviz.records.models import AuditEntry
 from applyviz.workflow.evidence.history import find_filtered, reveals_content, words_of
@@ -24,14 +24,10 @@ from applyviz.workflow.plans.live_history import SILENT, TELLING
 _FEW = 5_000
 
 
-def _begin(day: date) -> datetime:
-    return timezone.make_aware(datetime.combine(day, time()))
-
-
 def _count_each(entries: QuerySet[AuditEntry], days: list[date]) -> Counter[date]:
     parts = [
         entries.order_by()
-        .filter(at__gte=_begin(day), at__lt=_begin(day + timedelta(days=1)))
+        .filter(at__gte=clock.find_start(day), at__lt=clock.find_start(day + timedelta(days=1)))
         .annotate(day=Value(number, IntegerField()))
         .values("day")
         .annotate(n=Count("pk"))

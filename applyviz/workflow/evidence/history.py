@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Generator, Iterator, Mapping
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -19,6 +19,7 @@ from django.db.models import BooleanField, QuerySet
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
+from applyviz import clock
 from applyviz.engine.objects.values import canonical_json
 from applyviz.records import full_text
 from applyviz.records.enums import AuditAction
@@ -69,7 +70,7 @@ def _moment(given: date | datetime, *, is_end: bool) -> datetime:
     """Return the moment that a day begins or ends, or the given moment."""
     if isinstance(given, datetime):
         return given if timezone.is_aware(given) else timezone.make_aware(given)
-    return timezone.make_aware(datetime.combine(given + timedelta(days=is_end), time()))
+    return clock.find_start(given + timedelta(days=is_end))
 
 
 def find_between(chosen: Mapping[str, Any]) -> QuerySet[AuditEntry]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, timedelta
 from enum import StrEnum
 from heapq import merge
 from itertools import islice
@@ -17,10 +17,10 @@ from operator import attrgetter
 
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Coalesce
-from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from applyviz import clock
 from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.records.enums import AuditAction, FindingSort
 from applyviz.records.models import ApplyRun, AuditEntry, LiveFinding
@@ -140,12 +140,12 @@ class Period:
     @property
     def start(self) -> datetime:
         """Return its first moment."""
-        return timezone.make_aware(datetime.combine(self.since, time()))
+        return clock.find_start(self.since)
 
     @property
     def end(self) -> datetime:
         """Return the moment after its last."""
-        return timezone.make_aware(datetime.combine(self.until + timedelta(days=1), time()))
+        return clock.find_start(self.until + timedelta(days=1))
 
 
 @dataclass(frozen=True, slots=True)
