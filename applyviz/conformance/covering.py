@@ -121,6 +121,11 @@ def put_in_order(obj: JSONValue, path: FieldPath) -> None:
         found.sort(key=canonical_json)
 
 
+def differs(left: JSONValue, right: JSONValue) -> bool:
+    """Return whether two values at a path differ; `NOTHING` differs from every value."""
+    return left is not right and (left is NOTHING or right is NOTHING or not is_same_json(left, right))
+
+
 def find_difference(left: JSONValue, right: JSONValue, path: str = "") -> Iterator[str]:
     """Yield each place where two values differ, as text."""
     if isinstance(left, Mapping) and isinstance(right, Mapping):
@@ -129,7 +134,7 @@ def find_difference(left: JSONValue, right: JSONValue, path: str = "") -> Iterat
     elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
         for index, (one, other) in enumerate(zip(left, right, strict=True)):
             yield from find_difference(one, other, f"{path}[{index}]")
-    elif left is NOTHING or right is NOTHING or not is_same_json(left, right):
+    elif differs(left, right):
         yield f"{path}: {_show(left)} → {_show(right)}"
 
 

@@ -15,7 +15,7 @@ from applyviz.conformance.covering import NOTHING
 from applyviz.conformance.inputs import HeldCluster, Planned
 from applyviz.engine.objects.exchange import APPLY_PATCH, JSON, Answer, Request
 from applyviz.engine.objects.paths import FieldPath, fields
-from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at, is_same_json
+from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, ApplyMode
 from applyviz.engine.schema.model import Node
@@ -141,14 +141,10 @@ def overwrites_bundle(planned: Planned) -> bool:
     ends = (path for path in list_leaves(root, live) if path and path[-1] == "f:caBundle")
     return any(
         covering.find(manifest, path) is not NOTHING
-        and _differ(covering.find(live, path), covering.find(after, path))
+        and covering.differs(covering.find(live, path), covering.find(after, path))
         and bool(_list_others(planned, live, path))
         for path in ends
     )
-
-
-def _differ(left: JSONValue, right: JSONValue) -> bool:
-    return left is not right and (left is NOTHING or right is NOTHING or not is_same_json(left, right))
 
 
 def removes_in_vain(planned: Planned) -> bool:

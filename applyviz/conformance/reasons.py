@@ -28,7 +28,7 @@ from applyviz.conformance.shown import ShownObject, ShownRow
 from applyviz.engine.merge import patches
 from applyviz.engine.objects.errors import MergeError
 from applyviz.engine.objects.paths import FieldPath, render_path
-from applyviz.engine.objects.values import JSONValue, get_at, is_same_json
+from applyviz.engine.objects.values import JSONValue, get_at
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyMode
 
@@ -65,10 +65,6 @@ def judge(planned: Planned, shown: ShownObject) -> CaseResult:
 
 def _claim(sentence: str) -> str:
     return next((claim for pattern, claim in _CLAIMS if re.search(pattern, sentence)), "")
-
-
-def _differs(left: JSONValue, right: JSONValue) -> bool:
-    return left is not right and (left is NOTHING or right is NOTHING or not is_same_json(left, right))
 
 
 class _Causes:
@@ -115,7 +111,7 @@ class _Causes:
         keys, below = json.loads(entry[-1][2:]), path[len(entry) :]
         found = covering.find(obj, entry[:-1])
         twins = [e for e in found if any(e.get(n) == v for n, v in keys.items())] if isinstance(found, list) else []
-        return any(not _differs(covering.find(twin, below), covering.find(self._after, path)) for twin in twins)
+        return any(not covering.differs(covering.find(twin, below), covering.find(self._after, path)) for twin in twins)
 
     def _judge_moved(self, row: ShownRow) -> Iterator[str]:
         """Judge where a value went, or came from: another entry of its list has it on the other side."""
@@ -162,8 +158,10 @@ class _Causes:
 
     def _is_of_merge(self, path: FieldPath) -> bool:
         """Return whether the merge already differs there, and the answer would be another one without it."""
-        asked = self._is_of_string_data(path) or _differs(*(covering.find(o, path) for o in (self._live, self._merged)))
-        return asked and _differs(*(covering.find(obj, path) for obj in (self._without, self._after)))
+        asked = self._is_of_string_data(path) or covering.differs(
+            *(covering.find(o, path) for o in (self._live, self._merged))
+        )
+        return asked and covering.differs(*(covering.find(obj, path) for obj in (self._without, self._after)))
 
     def _is_of_string_data(self, path: FieldPath) -> bool:
         return path[:1] == ("f:data",) and covering.find(self._merged, ("f:stringData", *path[1:])) is not NOTHING
@@ -194,7 +192,7 @@ def _keeps(asked: JSONValue, answer: JSONValue) -> bool:
             return answer is NOTHING or not answer
         return isinstance(answer, list) and len(asked) == len(answer) and all(map(_keeps, asked, answer))
     if answer is NOTHING or asked is None or not asked:
-        return answer is NOTHING or not _differs(asked, answer)
+        return answer is NOTHING or not covering.differs(asked, answer)
     return not isinstance(answer, Mapping | list)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from applyviz.engine.objects.values import JSONObject, MutableObject
-from applyviz.sandbox.api.tables import render_table
+from applyviz.sandbox.api.tables import only_metadata, render_table
 from applyviz.sandbox.api.watches import ERROR, WatchEvent
 from applyviz.sandbox.storage.resources import ResourceTarget
 
@@ -33,7 +33,7 @@ def shape_body(
     """Return an object or a list in a form; `now` is for the ages in tables."""
     if form == "Table":
         return render_table(target, body, now, include=query.get("includeObject", "Metadata"))
-    return _only_metadata(body) if form in _METADATA_KINDS else body
+    return _shrink(body) if form in _METADATA_KINDS else body
 
 
 def shape_event(
@@ -48,12 +48,9 @@ def shape_event(
     return {"type": event.type, "object": obj}
 
 
-def _only_metadata(body: JSONObject) -> JSONObject:
-    def shrink(obj: JSONObject) -> JSONObject:
-        return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": obj["metadata"]}
-
+def _shrink(body: JSONObject) -> JSONObject:
     if isinstance(body.get("items"), list):
-        items = [shrink(o) for o in body["items"]]
+        items = [only_metadata(o) for o in body["items"]]
         head = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1"}
         return {**head, "metadata": body["metadata"], "items": items}
-    return shrink(body)
+    return only_metadata(body)

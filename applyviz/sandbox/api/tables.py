@@ -195,7 +195,8 @@ def _custom_columns(target: ResourceTarget) -> list[Column]:
     return found
 
 
-def _metadata_of(obj: JSONObject) -> MutableObject:
+def only_metadata(obj: JSONObject) -> MutableObject:
+    """Return an object as its metadata alone."""
     return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": obj["metadata"]}
 
 
@@ -212,7 +213,7 @@ def render_table(
         row: MutableObject = {"cells": _cells(item, columns, now)}
         if include != "None":
             typed = {"kind": target.gvk.kind, "apiVersion": target.gvk.api_version, **item}
-            row["object"] = typed if include == "Object" else _metadata_of(item)
+            row["object"] = typed if include == "Object" else only_metadata(item)
         rows.append(row)
     metadata = body["metadata"] if is_list else {"resourceVersion": body["metadata"].get("resourceVersion", "")}
     return {

@@ -30,7 +30,8 @@ def update_definition(cluster: SandboxCluster, target: ResourceTarget, obj: Muta
         _accept_names(cluster, target, obj)
 
 
-def _condition(kind: str, status: str, reason: str, message: str, now: str) -> MutableObject:
+def make_condition(kind: str, status: str, reason: str, message: str, now: str) -> MutableObject:
+    """Return a condition that changed now."""
     return {"type": kind, "status": status, "lastTransitionTime": now, "reason": reason, "message": message}
 
 
@@ -54,8 +55,8 @@ def _judge_approval(obj: JSONObject, now: str) -> list[MutableObject]:
     text = (obj["metadata"].get("annotations") or {}).get(_APPROVAL, "")
     kind = "KubernetesAPIApprovalPolicyConformant"
     if text.startswith("unapproved"):
-        return [_condition(kind, "False", "UnapprovedAnnotation", f'not approved: "{text}"', now)]
-    return [_condition(kind, "True", "ApprovedAnnotation", f"approved in {text}", now)]
+        return [make_condition(kind, "False", "UnapprovedAnnotation", f'not approved: "{text}"', now)]
+    return [make_condition(kind, "True", "ApprovedAnnotation", f"approved in {text}", now)]
 
 
 def _accept_names(cluster: SandboxCluster, target: ResourceTarget, obj: MutableObject) -> None:
@@ -63,12 +64,12 @@ def _accept_names(cluster: SandboxCluster, target: ResourceTarget, obj: MutableO
     names = obj["spec"]["names"]
     taken = _find_taken(cluster, obj)
     if taken:
-        fresh = [_condition("NamesAccepted", "False", "KindConflict", f'"{taken}" is already in use', now)]
+        fresh = [make_condition("NamesAccepted", "False", "KindConflict", f'"{taken}" is already in use', now)]
     else:
         status["acceptedNames"] = {k: clone(names[k]) for k in _NAME_FIELDS if names.get(k)}
         fresh = [
-            _condition("NamesAccepted", "True", "NoConflicts", "no conflicts found", now),
-            _condition("Established", "True", "InitialNamesAccepted", "the initial names have been accepted", now),
+            make_condition("NamesAccepted", "True", "NoConflicts", "no conflicts found", now),
+            make_condition("Established", "True", "InitialNamesAccepted", "the initial names have been accepted", now),
         ]
     fresh += _judge_approval(obj, now)
     known = {c["type"]: c for c in status.get("conditions") or ()}
@@ -88,4 +89,4 @@ def mark_terminating(obj: MutableObject, now: str) -> None:
     """Write the condition of a definition whose objects are being deleted."""
     message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
     conditions = obj["status"]["conditions"] = obj["status"].get("conditions") or []
-    conditions.append(_condition("Terminating", "True", "InstanceDeletionPending", message, now))
+    conditions.append(make_condition("Terminating", "True", "InstanceDeletionPending", message, now))

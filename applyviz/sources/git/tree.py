@@ -9,24 +9,17 @@ from __future__ import annotations
 import fnmatch
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
 
-from dulwich.objects import Blob, ObjectID, ShaFile, Tree
+from dulwich.objects import Blob, ObjectID, Tree
 
 from applyviz.engine.objects.errors import SourceError
 from applyviz.engine.requests.inputs import EXTENSIONS
+from applyviz.sources.git.blame import PackObjects
 from applyviz.sources.upload import clean_name, is_manifest_name
 
 _LINK, _SUBMODULE = 0o120000, 0o160000
 _LFS = b"version https://git-lfs.github.com/spec/"
 _WILD = "*?["
-
-
-class _Objects(Protocol):
-    """Objects by their ids."""
-
-    def __getitem__(self, oid: ObjectID) -> ShaFile:
-        """Return one object."""
 
 
 def is_glob(path: str) -> bool:
@@ -67,7 +60,7 @@ def _match(names: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
 class CommitReader:
     """Reads the trees and files of one commit within limits."""
 
-    def __init__(self, objects: _Objects, limits: Mapping[str, int]) -> None:
+    def __init__(self, objects: PackObjects, limits: Mapping[str, int]) -> None:
         """Take objects by id, and the limits of `GitLimits` by name."""
         self._objects, self._limits = objects, limits
         self._entries = 0

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.requests.options import ApplyMode, Prune, PruneMode
 from applyviz.engine.requests.prune import DEFAULT_ALLOWLIST
-from applyviz.engine.requests.replacement import KIND
+from applyviz.engine.requests.replacement import KIND, read_names
 from applyviz.engine.requests.selectors import SelectorError, parse_selector
 
 KEEP, ALLOWLIST, APPLYSET = PruneMode.NONE.value, PruneMode.ALLOWLIST.value, PruneMode.APPLYSET.value
@@ -77,18 +77,13 @@ class PruneFields(forms.Form):
         return read_prune(self.cleaned_data)
 
 
-def list_kinds(text: str) -> tuple[str, ...]:
-    """Return the kinds of a list that is written with commas, spaces or lines."""
-    return tuple(dict.fromkeys(text.replace(",", " ").split()))
-
-
 def find_prune_errors(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield each field of the chosen method that is wrong, and what to do."""
     if given.get("prune") == ALLOWLIST:
         yield from _find_allowlist_errors(given)
     if given.get("prune") == APPLYSET and not _PARENT.match(given.get("applyset") or ""):
         yield "applyset", gettext("Name the parent, for example secrets/shop.")
-    odd = [kind for kind in list_kinds(given.get("prune_except") or "") if not KIND.fullmatch(kind)]
+    odd = [kind for kind in read_names(given.get("prune_except") or "") if not KIND.fullmatch(kind)]
     if odd and given.get("prune") in (ALLOWLIST, APPLYSET):
         yield "prune_except", gettext("Write each kind as group/kind; the core group is named core.")
 
@@ -109,16 +104,16 @@ def _find_allowlist_errors(given: Mapping[str, Any]) -> Iterator[tuple[str, str]
         parse_selector(selector)
     except SelectorError as error:
         yield "selector", str(error)
-    wrong = [entry for entry in list_kinds(given.get("prune_allowlist") or "") if not _ENTRY.match(entry)]
+    wrong = [entry for entry in read_names(given.get("prune_allowlist") or "") if not _ENTRY.match(entry)]
     if wrong:
         yield "prune_allowlist", gettext("Write each kind as group/version/kind; the core group is named core.")
 
 
 def read_prune(chosen: Mapping[str, Any]) -> tuple[str, Prune]:
     """Return the selector and the prune options of checked fields."""
-    excepted = list_kinds(chosen["prune_except"])
+    excepted = read_names(chosen["prune_except"])
     if chosen["prune"] == ALLOWLIST:
-        kinds, takes_all = list_kinds(chosen["prune_allowlist"]), bool(chosen["prune_all"])
+        kinds, takes_all = read_names(chosen["prune_allowlist"]), bool(chosen["prune_all"])
         return chosen["selector"], Prune(PruneMode.ALLOWLIST, kinds, is_all=takes_all, excepted=excepted)
     if chosen["prune"] == APPLYSET:
         return "", Prune(PruneMode.APPLYSET, applyset=chosen["applyset"], excepted=excepted)
