@@ -16,6 +16,7 @@ from applyviz import clock, moments
 from applyviz.engine.planning.model.plan import Certainty, Operation
 from applyviz.records.enums import Applier, AuditAction, PlanState, ReviewState
 from applyviz.records.models import AuditEntry, ChangeRequest, ObjectChange, Plan, Review
+from applyviz.records.written_queries import WrittenQuery
 from applyviz.workflow import policies
 from applyviz.workflow.approvals import acknowledgments, quorum, viewed_objects
 from applyviz.workflow.clusters import impersonation, permissions, states
@@ -49,6 +50,9 @@ from applyviz.workflow.plans import conflict_rules
 from applyviz.workflow.policies import PolicyRules
 from applyviz.workflow.policies.windows import find_closed
 
+_REQUESTS = WrittenQuery(
+    lambda review: Review.objects.filter(pk=review).values_list(*rare_rows.count_change_requests("")), numbers=1
+)
 PolicyOf = Mapping[int, PolicyRules]
 HiddenOf = Mapping[int, Collection[int]]
 
@@ -265,9 +269,9 @@ def _list_change_requests(plan: Plan) -> tuple[ChangeRequest, ...]:
 
 def _count_requests(plan: Plan) -> tuple[int, int]:
     """Return how many change requests of the review the audit log records, and how many rows there are: one query."""
-    found = Review.objects.filter(pk=plan.review_id).values_list(*rare_rows.count_change_requests(""))
-    pair = moments.read_once(("number of change requests of plan", plan.pk), found.get)
-    return pair[0] or 0, pair[1] or 0
+    key = ("number of change requests of plan", plan.pk)
+    recorded, stored = moments.read_once(key, lambda: _REQUESTS.ask(plan.review_id)[0])
+    return recorded or 0, stored or 0
 
 
 def _find_removed(plan: Plan) -> tuple[str, ...]:

@@ -19,12 +19,14 @@ from django.dispatch import receiver
 
 from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.records.models import AccountMac
+from applyviz.records.written_queries import WrittenQuery
 
 LINK = "link"
 OF_ACCOUNTS = ("password", "is_active", "email", "is_superuser")
 OF_SIGN_IN = ("password", "is_active")
 OF_HUMANS = ("email", LINK)
 """The aspects that decide which accounts belong to one person."""
+_OF_PERSON = WrittenQuery(lambda person: AccountMac.objects.filter(person=person), numbers=1)
 
 
 def _read(person: User, aspect: str) -> JSONValue:
@@ -44,7 +46,7 @@ def vouch(person: User, *aspects: str) -> None:
     """Store the MACs of some aspects of a stored account, in the caller's transaction."""
     if not settings.APPLYVIZ_APPROVAL_KEY:
         raise ImproperlyConfigured("APPLYVIZ_APPROVAL_KEY: it is not set here; web processes and workers hold it")
-    row = AccountMac.objects.filter(person=person).first() or AccountMac(person=person)
+    row = next(iter(_OF_PERSON.ask(person.pk)), None) or AccountMac(person=person)
     row.macs |= {aspect: _make(person, aspect, settings.APPLYVIZ_APPROVAL_KEY) for aspect in aspects}
     row.save()
     person.account_mac = row

@@ -5,14 +5,14 @@ The answer is kept for the moment of the page. Later checks of the page read the
 
 from __future__ import annotations
 
-from functools import cache
-
 from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery, Value
 
 from applyviz import moments
 from applyviz.records.enums import AuditAction, ScheduledStartState
 from applyviz.records.models import AuditEntry, ChangeRequest, IdentityMapping, Plan, ScheduledStart
+from applyviz.records.written_queries import WrittenQuery
 
+_OF_PLANS = ("review__author", "target__cluster", "requested_by", "revision")
 _OF_PAGES = ("run", "live_comparison", "emergency_apply", "review__undoes__run")
 
 
@@ -32,11 +32,10 @@ def find_mappings(cluster: str) -> tuple[Exists, Exists]:
     return Exists(recorded), Exists(IdentityMapping.objects.filter(cluster=OuterRef(f"{cluster}pk")))
 
 
-@cache
-def plans_of_pages(related: tuple[str, ...]) -> QuerySet[Plan]:
-    """Return the query for plans on pages, put together once; it asks the rare tables too, for `keep_answers`."""
+def _plans_of_pages() -> QuerySet[Plan]:
+    """Return the query for plans on pages; it asks the rare tables too, for `keep_answers`."""
     newest = Plan.objects.filter(review=OuterRef("review")).order_by("-number").values("pk")[:1]
-    plans = Plan.objects.select_related(*related, *_OF_PAGES).defer("live_comparison__same")
+    plans = Plan.objects.select_related(*_OF_PLANS, *_OF_PAGES).defer("live_comparison__same")
     waiting = ScheduledStart.objects.filter(plan=OuterRef("pk"), state=ScheduledStartState.WAITING)
     recorded, stored = count_change_requests("review__")
     given, mapped = find_mappings("target__cluster__")
@@ -50,8 +49,24 @@ def plans_of_pages(related: tuple[str, ...]) -> QuerySet[Plan]:
     )
 
 
+_ON_PAGE = WrittenQuery(
+    lambda number, review: _plans_of_pages().filter(number=number, review__number=review), numbers=2
+)
+_ELSEWHERE = WrittenQuery(
+    lambda number, review: Plan.objects.select_related(*_OF_PLANS).filter(number=number, review__number=review),
+    numbers=2,
+)
+
+
+def find_plan(number: int, review_number: int) -> Plan | None:
+    """Return a plan by its numbers, on a page with the answers that `keep_answers` keeps; None when there is none."""
+    # A use case must not keep that something does not exist yet.
+    asked = _ON_PAGE if moments.is_within() else _ELSEWHERE
+    return next(iter(asked.ask(number, review_number)), None)
+
+
 def keep_answers(plan: Plan) -> None:
-    """Keep what `plans_of_pages` found about a plan while its page is shown."""
+    """Keep what `find_plan` found about a plan while its page is shown."""
     found = vars(plan)
     cluster = plan.target.cluster_id
     moments.keep(("number of change requests of plan", plan.pk), (found["asked_recorded"], found["asked_stored"]))

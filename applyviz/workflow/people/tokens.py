@@ -21,6 +21,7 @@ from applyviz.engine.objects.values import JSONValue
 from applyviz.records import keyed_hashes
 from applyviz.records.enums import AuditAction, TokenScope
 from applyviz.records.models import ApiToken, ServiceAccount
+from applyviz.records.written_queries import WrittenQuery
 from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person, Visitor
@@ -31,6 +32,7 @@ BEGIN = "avz_"
 LASTS = (7, 30, 90, 365)
 PER_MINUTE = 120
 MOST_TOKENS = 50
+_PROGRAM = WrittenQuery(lambda person: ServiceAccount.objects.filter(person=person).select_related("owner"), numbers=1)
 _ACTIONS = {
     TokenScope.READ: frozenset({Action.VIEW}),
     TokenScope.PLAN: frozenset({Action.VIEW, Action.WRITE}),
@@ -209,7 +211,7 @@ def _find_token(text: str) -> ApiToken | None:
 
 def _keep(token: ApiToken | None) -> ApiToken | None:
     """Return a token, None when its account or the owner of that was deactivated."""
-    owner = ServiceAccount.objects.filter(person=token.person).select_related("owner").first() if token else None
+    owner = next(iter(_PROGRAM.ask(token.person_id)), None) if token else None
     has_ended = token is None or not token.person.is_active or (owner is not None and not owner.owner.is_active)
     return None if has_ended else token
 

@@ -62,7 +62,6 @@ logger = logging.getLogger(__name__)
 _MAX_ATTEMPTS = 3
 # A page polls a few times a second: rows that arrive faster are stored together.
 _WINDOW_SECONDS = 0.3
-_NEEDED = ("review__author", "target__cluster", "requested_by", "revision")
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,13 +367,10 @@ def _calculate_claimed(claim: _Claim) -> None:
 def get_plan(number: int, *, review_number: int, for_user: Visitor) -> Plan:
     """Return one plan of a review by its number."""
     require(for_user, Action.VIEW)
-    # A use case must not keep that something does not exist yet.
-    plans = rare_rows.plans_of_pages(_NEEDED) if moments.is_within() else Plan.objects.select_related(*_NEEDED)
+    found = rare_rows.find_plan(number, review_number)
     missing = NotVisibleError(f"there is no plan {number} of review {review_number}")
-    try:
-        found = plans.get(number=number, review__number=review_number)
-    except Plan.DoesNotExist as error:
-        raise missing from error
+    if found is None:
+        raise missing
     if not access.can(for_user, Action.VIEW, access.scopes_of(found.review)):
         raise missing
     if moments.is_within():

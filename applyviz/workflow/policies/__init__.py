@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from functools import cache
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
@@ -21,6 +20,7 @@ from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import RiskKind, RiskLevel
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import AuditEntry, ObjectChange, Plan, PolicyVersion
+from applyviz.records.written_queries import WrittenQuery
 from applyviz.workflow.foundation import plan_rows, row_macs
 from applyviz.workflow.foundation.blockers import PlanBlocker, PolicyChanged, PolicyForged, PolicyMissing
 from applyviz.workflow.foundation.compared import COMPARED, is_compared, list_possible_risks
@@ -76,6 +76,15 @@ __all__ = [
 ]
 
 _MAY_WRITE = ~Q(operation=Operation.UNCHANGED.value) | COMPARED
+_NAMESPACES = WrittenQuery(
+    lambda plan: (
+        ObjectChange.objects.filter(_MAY_WRITE, plan=plan).order_by().values_list("namespace", REACHED).distinct()
+    ),
+    numbers=1,
+)
+_RECORDED = WrittenQuery(
+    lambda: AuditEntry.objects.filter(action=AuditAction.POLICY_CHANGED).order_by("pk").values_list("detail", flat=True)
+)
 
 
 def _list_scopes(plan: Plan, spaces: Iterable[str]) -> tuple[ScopeEntry, ...]:
@@ -94,8 +103,7 @@ def _list_namespaces(plan: Plan) -> Iterable[str]:
     if kept is not None:
         written = (row for row in kept if row.operation != Operation.UNCHANGED or is_compared(row))
         return sorted({one for row in written for one in list_reached(_key_of(row), row.operation)})
-    rows = plan.changes.filter(_MAY_WRITE).order_by()
-    return sorted({one for found in rows.values_list("namespace", REACHED).distinct() for one in found})
+    return sorted({one for found in _NAMESPACES.ask(plan.pk) for one in found})
 
 
 def _key_of(row: ObjectChange) -> tuple[str, str, str, str]:
@@ -111,15 +119,16 @@ def list_in_force() -> tuple[PolicyVersion, ...]:
     return moments.read_once("policies in force", _read_in_force)
 
 
-@cache
 def _newest_versions() -> QuerySet[PolicyVersion]:
     newer = PolicyVersion.objects.filter(policy=OuterRef("policy"), number__gt=OuterRef("number"))
     return PolicyVersion.objects.filter(~Exists(newer)).select_related("policy", "entry").order_by("policy__slug")
 
 
+_IN_FORCE = WrittenQuery(_newest_versions)
+
+
 def _read_in_force() -> tuple[PolicyVersion, ...]:
-    rows = _newest_versions().all()
-    return tuple(row for row in rows if row.policy.archived_at is None or row_macs.find_fault(row.policy))
+    return tuple(row for row in _IN_FORCE.ask() if row.policy.archived_at is None or row_macs.find_fault(row.policy))
 
 
 def _list_missing(in_force: Iterable[PolicyVersion]) -> tuple[str, ...]:
@@ -134,9 +143,8 @@ def _list_missing(in_force: Iterable[PolicyVersion]) -> tuple[str, ...]:
 
 def _read_recorded() -> tuple[tuple[str, int], ...]:
     """Return each policy that is not archived with its newest version, by the audit log."""
-    entries = AuditEntry.objects.filter(action=AuditAction.POLICY_CHANGED).order_by("pk")
     last: dict[str, int] = {}
-    for detail in map(map_or_empty, entries.values_list("detail", flat=True)):
+    for detail in map(map_or_empty, _RECORDED.ask()):
         number = detail.get("version")
         last[str(detail.get("policy", ""))] = number if isinstance(number, int) else 0
     return tuple(sorted(last.items()))

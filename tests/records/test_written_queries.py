@@ -1,0 +1,83 @@
+"""Queries whose SQL is written once: they find what Django finds, for each number, and never more."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.db import connection
+from django.db.models import Count, F
+from django.db.models.sql.compiler import SQLCompiler
+from django.db.transaction import TransactionManagementError
+from django.test.utils import CaptureQueriesContext
+
+from applyviz.records.written_queries import WrittenQuery
+
+pytestmark = pytest.mark.django_db
+
+
+def put_together(content_type: int, least: int):
+    """Permissions of one kind from a number on, with what is joined and counted."""
+    rows = Permission.objects.filter(content_type=content_type, pk__gte=least).exclude(codename="none")
+    return rows.select_related("content_type").annotate(users=Count("user"), kind=F("content_type__model"))
+
+
+def describe(rows):
+    return [(row.pk, row.codename, row.content_type.model, row.users, row.kind) for row in rows]
+
+
+def test_each_number_finds_what_django_finds():
+    query = WrittenQuery(put_together, numbers=2)
+    User.objects.create(username="one").user_permissions.set(Permission.objects.all()[:3])
+    numbers = list(Permission.objects.values_list("content_type_id", "pk"))
+
+    found = {pair: describe(query.ask(*pair)) for pair in numbers}
+
+    assert found == {pair: describe(put_together(*pair)) for pair in numbers}
+    assert len(set(map(str, found.values()))) == len(numbers)
+
+
+def test_rows_come_with_what_is_joined():
+    (row,) = WrittenQuery(lambda pk: Permission.objects.select_related("content_type").filter(pk=pk), numbers=1).ask(1)
+
+    with CaptureQueriesContext(connection) as asked:
+        assert row.content_type.model
+    assert len(asked) == 0
+
+
+def test_values_come_as_they_were_asked_for():
+    names = WrittenQuery(lambda pk: Permission.objects.filter(pk=pk).values_list("codename", flat=True), numbers=1)
+    pairs = WrittenQuery(lambda: Permission.objects.order_by("pk").values_list("pk", "codename")[:1])
+
+    assert (names.ask(1), pairs.ask()) == ([pairs.ask()[0][1]], [(1, names.ask(1)[0])])
+
+
+def test_its_sql_is_written_once(monkeypatch):
+    written = []
+    write = SQLCompiler.pre_sql_setup
+    monkeypatch.setattr(SQLCompiler, "pre_sql_setup", lambda *a, **k: written.append(1) or write(*a, **k))
+    query = WrittenQuery(lambda pk: User.objects.filter(pk=pk), numbers=1)
+
+    with CaptureQueriesContext(connection) as asked:
+        assert [query.ask(number) for number in range(3)] == [[], [], []]
+    assert (len(written), len(asked)) == (1, 3)
+
+
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**40])
+def test_a_number_that_no_row_can_have_finds_nothing(number):
+    assert WrittenQuery(lambda pk: User.objects.filter(pk__gte=pk), numbers=1).ask(number) == []
+
+
+def test_a_number_that_is_no_parameter_is_refused():
+    with pytest.raises(ValueError, match="not a parameter"):
+        WrittenQuery(lambda pk: User.objects.all(), numbers=1).ask(1)
+    with pytest.raises(ValueError, match="not a parameter"):
+        WrittenQuery(lambda pk: User.objects.filter(pk=pk + 1), numbers=1).ask(1)
+
+
+def test_a_lock_needs_a_transaction(monkeypatch):
+    query = WrittenQuery(lambda pk: User.objects.select_for_update().filter(pk=pk), numbers=1)
+    assert query.ask(0) == []
+    monkeypatch.setattr(connection, "get_autocommit", lambda: True)
+
+    with pytest.raises(TransactionManagementError):
+        query.ask(0)
