@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.db.models import Prefetch, Q
+from django.db.models import Prefetch, Q, QuerySet
 
 from applyviz import clock, moments
 from applyviz.records.enums import Role
 from applyviz.records.models import Approval, Grant, Plan, Resolution
+from applyviz.records.written_queries import WrittenQuery
 from applyviz.workflow import policies
 from applyviz.workflow.audit import approval_macs
 from applyviz.workflow.foundation import access, row_macs
@@ -112,11 +113,17 @@ def list_given(plan: Plan) -> list[Approval]:
     return list(moments.read_once(("approvals of plan", plan.pk), lambda: _read_given(plan)))
 
 
+def _select_given(review: int) -> QuerySet[Approval]:
+    rows = Approval.objects.filter(plan__review=review, revoked_at=None, spent_at=None)
+    return rows.select_related(*(f"by__{name}" for name in people.OF_HUMANS), "plan", "entry")
+
+
+_GIVEN = WrittenQuery(_select_given, numbers=1)
+
+
 def _read_given(plan: Plan) -> tuple[Approval, ...]:
-    rows = Approval.objects.filter(plan__review=plan.review_id, digest=plan.digest, revoked_at=None, spent_at=None)
-    return tuple(
-        approval_macs.keep_genuine(rows.select_related(*(f"by__{name}" for name in people.OF_HUMANS), "plan", "entry"))
-    )
+    rows = (row for row in _GIVEN.ask(plan.review_id) if row.digest == plan.digest)
+    return tuple(approval_macs.keep_genuine(rows))
 
 
 def list_valid_approvals(plan: Plan) -> list[Approval]:

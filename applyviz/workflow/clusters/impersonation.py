@@ -22,6 +22,7 @@ from applyviz.engine.objects.accessors import map_or_empty
 from applyviz.engine.objects.values import canonical_json
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import AuditEntry, Cluster, IdentityMapping, Plan, Team
+from applyviz.records.written_queries import WrittenQuery
 from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import access, rare_rows, row_macs, sentences
 from applyviz.workflow.foundation.access import Action, Person, Visitor
@@ -41,6 +42,9 @@ from applyviz.workflow.people import humans as people
 
 __all__ = ["Identity", "MappingDraft", "end_mapping", "find_identity", "find_moved", "map_identity", "read_identity"]
 NAME = "{name}"
+_MAPPED = WrittenQuery(
+    lambda cluster: Cluster.objects.filter(pk=cluster).values_list(*rare_rows.find_mappings("")), numbers=1
+)
 
 
 class IdentityUnclearError(NotPossibleError):
@@ -77,7 +81,7 @@ def _has_mappings(cluster: Cluster) -> bool:
     known = moments.find(("cluster has mappings", cluster.pk))
     if known is not None:
         return bool(known)
-    return any(Cluster.objects.filter(pk=cluster.pk).values_list(*rare_rows.find_mappings("")).get())
+    return any(_MAPPED.ask(cluster.pk)[0])
 
 
 def _check_mappings(cluster: Cluster) -> None:

@@ -19,6 +19,7 @@ from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, ReviewState
 from applyviz.records.git_enums import FollowEnd
 from applyviz.records.models import BranchPush, CommitRange, Following, Plan, Review
+from applyviz.records.written_queries import WrittenQuery
 from applyviz.sources.bundle import SourceBundle
 from applyviz.sources.git.addresses import locate
 from applyviz.sources.git.model import GIT
@@ -36,10 +37,17 @@ QUIET = timedelta(seconds=2)
 """How long after a push to wait for the next one: a burst leads to one plan."""
 
 
+def _select_last(review: int) -> QuerySet[Following]:
+    rows = Following.objects.filter(review=review).select_related("by", "ended_by", "successor")
+    return rows.order_by(F("ended_at").desc(nulls_first=True), "-pk")[:1]
+
+
+_LAST = WrittenQuery(_select_last, numbers=1)
+
+
 def find_following(review: Review) -> Following | None:
     """Return the following of a review in force, else its last one; None if it never followed a branch."""
-    rows = Following.objects.filter(review=review).select_related("by", "ended_by", "successor")
-    return rows.order_by(F("ended_at").desc(nulls_first=True), "-pk").first()
+    return next(iter(_LAST.ask(review.pk)), None)
 
 
 def find_branch(plan: Plan) -> str:

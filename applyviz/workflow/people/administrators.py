@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 
 from applyviz.records.enums import Role
 from applyviz.records.models import AccountLink, Grant, Team, TeamMember
+from applyviz.records.written_queries import WrittenQuery
 from applyviz.workflow.foundation import row_macs
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.people import humans as people
@@ -24,13 +25,20 @@ SENSITIVE = frozenset(Role.sensitive())
 _WHOLE = Q(role=Role.ADMINISTRATOR, cluster_pattern="*", namespace_pattern="*", is_cluster_scoped=True)
 
 
-def _list_ever() -> list[Person]:
+def _select_ever() -> QuerySet[Person]:
     grants = Grant.objects.filter(_WHOLE)
     overlaps = Q(ended_at=None) | Q(ended_at__gt=F("team__grants__since"))
     until = Q(team__grants__ended_at=None) | Q(team__grants__ended_at__gt=F("since"))
     members = TeamMember.objects.filter(overlaps, until, team__grants__in=grants).values("person")
     chosen = Q(is_superuser=True) | Q(grants__in=grants) | Q(pk__in=members)
-    return [person for person in Person.objects.filter(chosen).distinct() if person.has_usable_password()]
+    return Person.objects.filter(chosen).distinct()
+
+
+_EVER = WrittenQuery(_select_ever)
+
+
+def _list_ever() -> list[Person]:
+    return [person for person in _EVER.ask() if person.has_usable_password()]
 
 
 def _name_counted(accounts: Iterable[Person]) -> dict[int, str]:

@@ -32,6 +32,7 @@ from applyviz.engine.planning.model.summary import summarize
 from applyviz.engine.planning.objects.masking import mask_change
 from applyviz.records.enums import AuditAction, PlanState
 from applyviz.records.models import ObjectChange, Plan
+from applyviz.records.written_queries import WrittenQuery
 from applyviz.workflow import policies
 from applyviz.workflow.audit import trail
 from applyviz.workflow.clusters import impersonation, lifecycle, masking_settings, permissions, states
@@ -85,8 +86,14 @@ class _Claim:
         )
 
 
+_CLAIMED = WrittenQuery(
+    lambda plan: Plan.objects.select_related("review", "target__cluster", "revision", "requested_by").filter(pk=plan),
+    numbers=1,
+)
+
+
 def _claim(plan_id: int) -> _Claim | None:
-    waiting = Plan.objects.select_related("target").filter(pk=plan_id, state=PlanState.PLANNING).first()
+    waiting = next((plan for plan in _CLAIMED.ask(plan_id) if plan.state == PlanState.PLANNING), None)
     newer = "" if waiting is None else compatibility.find_newer_plan(waiting)
     if newer:
         logger.warning("%s: it is left to a worker of that version", newer)
@@ -104,7 +111,7 @@ def _claim(plan_id: int) -> _Claim | None:
         )
         if not claimed:
             return None
-        plan = Plan.objects.select_related("review", "target__cluster", "revision", "requested_by").get(pk=plan_id)
+        (plan,) = _CLAIMED.ask(plan_id)
         plan.rules = conflict_rules.rules_to_json(plan.target.cluster)
         Plan.objects.filter(pk=plan_id, epoch=plan.epoch).update(rules=plan.rules)
         ObjectChange.objects.filter(plan=plan).delete()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from applyviz import moments
 from applyviz.engine.planning.model.plan import Operation
@@ -16,6 +16,7 @@ from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, find_kind
 from applyviz.engine.risks.planning.whole import MANY_OBJECTS, UNKNOWN_EDITORS
 from applyviz.engine.risks.rules import needs_acknowledgment
 from applyviz.records.models import ObjectChange, Plan
+from applyviz.records.written_queries import WrittenQuery
 from applyviz.workflow.foundation import plan_rows
 from applyviz.workflow.foundation.blockers import PlanBlocker
 from applyviz.workflow.foundation.compared import COMPARED, is_compared
@@ -92,11 +93,17 @@ def list_risks(plan: Plan, *, many: int) -> tuple[PlanRisk, ...]:
     return moments.read_once(("risks of plan", plan.pk, many), lambda: _read_risks(plan, many))
 
 
+def _select_risky(plan: int) -> QuerySet[ObjectChange]:
+    rows = ObjectChange.objects.filter(Q(has_effect=True) | COMPARED, plan=plan).order_by("position")
+    return rows.only("position", "group", "kind", "operation", "has_effect", "risk_levels", "plan_id")
+
+
+_RISKY = WrittenQuery(_select_risky, numbers=1)
+
+
 def _read_risks(plan: Plan, many: int) -> tuple[PlanRisk, ...]:
     kept = plan_rows.find_kept(plan)
     unknown = commit_people.find_unknown(plan)
     if kept is not None:
         return gather_risks(kept, many=many, unknown=unknown)
-    fields = ("position", "group", "kind", "operation", "has_effect", "risk_levels", "plan_id")
-    rows = plan.changes.filter(Q(has_effect=True) | COMPARED).only(*fields)
-    return gather_risks(rows.order_by("position"), many=many, unknown=unknown)
+    return gather_risks(_RISKY.ask(plan.pk), many=many, unknown=unknown)

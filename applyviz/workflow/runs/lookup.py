@@ -8,6 +8,7 @@ from django.db.models import Q, QuerySet
 
 from applyviz.records.enums import RunState
 from applyviz.records.models import ApplyRun, Review
+from applyviz.records.written_queries import WrittenQuery
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Visitor
 from applyviz.workflow.foundation.errors import NotVisibleError
@@ -20,14 +21,16 @@ def _with_names() -> QuerySet[ApplyRun]:
     return ApplyRun.objects.select_related("plan__review__author", "plan__target__cluster", "requested_by")
 
 
+_BY_NUMBER = WrittenQuery(lambda number: _with_names().filter(number=number), numbers=1)
+
+
 def get_run(number: int, *, for_user: Visitor) -> ApplyRun:
     """Return one run by its number; raises `NotVisibleError`."""
     access.require(for_user, Action.VIEW)
     missing = NotVisibleError(f"there is no run {number}")
-    try:
-        found = _with_names().get(number=number)
-    except ApplyRun.DoesNotExist as error:
-        raise missing from error
+    found = next(iter(_BY_NUMBER.ask(number)), None)
+    if found is None:
+        raise missing
     if not access.can(for_user, Action.VIEW, access.scopes_of(found.plan.review)):
         raise missing
     return live_values.show_run(found, for_user)
