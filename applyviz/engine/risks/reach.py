@@ -24,6 +24,12 @@ _RECORDS = frozenset(
 _SYSTEM_PREFIX = "kube-"
 _ONE_MORE = "The schemas differ in 1 more field."
 _SAME = "Its permissions stay the same."
+_WITHOUT_PERMISSIONS = {
+    ("new", False): "It has no rules, so it gives no permissions.",
+    ("gone", False): "It has no rules, so no permissions are lost.",
+    ("new", True): "It binds {role} to no subjects, so it gives no permissions.",
+    ("gone", True): "It binds {former} to no subjects, so no permissions are lost.",
+}
 _FIELDS = {
     "added": "New optional fields {added}: objects that exist stay valid.",
     "removed": "Without the fields {removed}: the server drops them from objects that are written.",
@@ -50,6 +56,10 @@ _FAILS = {
 
 def _describe_admission(f: Facts) -> Templates:
     """Return the sentences about the requests that a webhook or an admission policy gets or judges."""
+    if f.get("state") == "gone" and (f.get("policy") or f.get("requests")):
+        if f.get("policy"):
+            return ("No longer binds {policy}.",)
+        return ("No longer judges {requests}." if f["kind"].endswith("Policy") else "No longer gets {requests}.",)
     if f.get("policy"):
         return ("Binds {policy}: {actions}." if f.get("actions") else "Binds {policy}.",)
     if not f.get("requests"):
@@ -91,7 +101,7 @@ def _describe_permissions(f: Facts) -> Templates:
         )
         if f.get(fact)
     ]
-    return tuple(found) or (_SAME,)
+    return tuple(found) or (_WITHOUT_PERMISSIONS.get((f.get("state", ""), f["kind"].endswith("Binding")), _SAME),)
 
 
 def _describe_definition(f: Facts) -> Templates:
@@ -184,14 +194,14 @@ def _list_facts(kind: RiskKind, subject: RiskSubject) -> dict[str, str]:
     before = subject.live
     after = None if subject.manifest is None else subject.result or subject.manifest
     facts: dict[str, str] = {}
-    if kind is RBAC_CHANGED:
-        return compare_permissions(subject.ref.gvk.kind, before, after)
-    if kind in (API_SERVICE_CHANGED, NAMESPACE_CHANGED):
+    if kind in (RBAC_CHANGED, ADMISSION_RULES_CHANGED, API_SERVICE_CHANGED, NAMESPACE_CHANGED):
         facts["state"] = "gone" if after is None else "new" if before is None else ""
+    if kind is RBAC_CHANGED:
+        facts |= compare_permissions(subject.ref.gvk.kind, before, after)
     if kind is CRD_CHANGED:
         facts = {"defined": subject.ref.name, **compare_definitions(before, after)}
     elif kind is ADMISSION_RULES_CHANGED:
-        facts = _list_admission_facts(after or before or {})
+        facts |= _list_admission_facts(after or before or {})
     elif kind is API_SERVICE_CHANGED:
         facts |= _list_server_facts(after or {})
     return {name: text for name, text in facts.items() if text}
