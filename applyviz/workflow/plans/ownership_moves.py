@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from applyviz.engine.ownership.managed_fields import APPLY, UPDATE
 from applyviz.engine.planning.digest.serialize import options_from_json
-from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions, TakenManager
 from applyviz.records.models import Plan
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError
@@ -70,20 +70,26 @@ def require_open(plan: Plan) -> None:
         raise NotPossibleError(_("only a plan that applies manifests moves field ownership"))
 
 
-def choose(plan: Plan, names: Collection[str], *, moves_own: bool) -> ApplyOptions:
+def choose(
+    plan: Plan, names: Collection[str], *, moves_own: bool, singles: Collection[TakenManager] = ()
+) -> ApplyOptions:
     """Return the options of the next plan, in which exactly these managers give up their fields.
 
     - `moves_own`: whether fields move between client-side and server-side apply by the same tool too.
+    - `singles`: of the managers that this plan names for single objects, those that still give up their fields there.
     - Raises `NotValidError` for the manager of the plan itself.
     """
     options = options_from_json(plan.options)
     if options.field_manager in names and options.mode is ApplyMode.CLIENT:
         raise NotValidError(_("the plan's own manager is not one of the others"))
     names = tuple(dict.fromkeys(names))
-    return replace(options, takes_from=names, taken_managers=(), takes_client_side=moves_own)
+    kept = tuple(one for one in options.taken_managers if one in singles and one.manager not in names)
+    return replace(options, takes_from=names, taken_managers=kept, takes_client_side=moves_own)
 
 
-def move_ownership(plan: Plan, names: Collection[str], *, moves_own: bool, by: Person) -> Plan:
+def move_ownership(
+    plan: Plan, names: Collection[str], *, moves_own: bool, by: Person, singles: Collection[TakenManager] = ()
+) -> Plan:
     """Request the next plan, in which exactly these managers give up their fields."""
     require_open(plan)
-    return reviews.replan_review(plan.review, by=by, options=choose(plan, names, moves_own=moves_own))
+    return reviews.replan_review(plan.review, by=by, options=choose(plan, names, moves_own=moves_own, singles=singles))

@@ -6,7 +6,7 @@ from django.test import Client
 from django.urls import reverse
 
 from applyviz.engine.planning.digest.serialize import options_from_json
-from applyviz.engine.requests.options import ApplyMode, TakenField
+from applyviz.engine.requests.options import ApplyMode, TakenField, TakenManager
 from applyviz.records.models import Plan
 from applyviz.web.components.object_links import link_alone
 from applyviz.workflow.plans import planner
@@ -76,6 +76,31 @@ def test_managers_are_ticked_and_the_next_plan_moves_their_fields(team):
         {"a": "1", "b": "3", "c": "3"},
         {("applyviz", "Apply")},
     )
+
+
+def test_manager_of_one_object_stays_ticked_and_is_kept_until_it_is_unticked(team):
+    texts = (config_map(a="1"), config_map("other", a="1"))
+    team.apply(*texts)
+    for path in (SETTINGS, SETTINGS.replace("settings", "other")):
+        team.edit(path, {"data": {"b": "2"}}, manager="helm")
+    plan = team.plan(*texts, taken_managers=(TakenManager(KEY, "helm"), TakenManager(KEY, "kubectl-edit")))
+    browser = open_browser(team.alice)
+
+    page = browser.get(move_url(plan)).content.decode()
+    assert ('name="managers" value="helm">' in page, page.count("only in ConfigMap/settings")) == (True, 2)
+    assert [f'name="singles" value="{number}" checked' in page for number in (0, 1, 2)] == [True, True, False]
+    browser.post(move_url(plan), {"moves_own": "on", "singles": ["0"]})
+
+    kept = made_plan(plan.review, 2)
+    options = options_from_json(kept.options)
+    assert (options.takes_from, options.taken_managers) == ((), (TakenManager(KEY, "helm"),))
+    assert browser.post(move_url(kept), {"singles": ["1"]}).status_code == 422
+    browser.post(move_url(kept), {"moves_own": "on", "managers": ["helm"], "singles": ["0"]})
+
+    everywhere = made_plan(plan.review, 3)
+    options = options_from_json(everywhere.options)
+    assert (options.takes_from, options.taken_managers) == (("helm",), ())
+    assert "singles" not in browser.get(move_url(everywhere)).content.decode()
 
 
 def test_way_back_names_what_moves_and_what_stays(team):

@@ -10,7 +10,7 @@ from django.core.validators import RegexValidator
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.objects.paths import FieldPath, render_path
-from applyviz.engine.requests.options import HANDOVER_MANAGER
+from applyviz.engine.requests.options import HANDOVER_MANAGER, TakenManager
 
 
 class FieldsForm(forms.Form):
@@ -48,13 +48,21 @@ class ManagersForm(forms.Form):
 
     moves_own = forms.BooleanField(required=False)
     managers = forms.MultipleChoiceField(required=False)
+    singles = forms.MultipleChoiceField(required=False)
 
-    def __init__(self, *args: Any, names: Collection[str], **kwargs: Any) -> None:
-        """Offer these field managers."""
+    def __init__(self, *args: Any, names: Collection[str], singles: Sequence[TakenManager] = (), **kwargs: Any) -> None:
+        """Offer these field managers, and by number those that are named for single objects."""
         super().__init__(*args, **kwargs)
-        field = self.fields["managers"]
-        if isinstance(field, forms.MultipleChoiceField):
-            field.choices = [(name, name) for name in names]
+        self._singles = singles
+        for name, values in (("managers", names), ("singles", [str(number) for number in range(len(singles))])):
+            field = self.fields[name]
+            if isinstance(field, forms.MultipleChoiceField):
+                field.choices = [(value, value) for value in values]
+
+    @property
+    def kept(self) -> tuple[TakenManager, ...]:
+        """Return the managers of single objects that a valid form keeps."""
+        return tuple(self._singles[int(number)] for number in self.cleaned_data["singles"])
 
 
 class LastAppliedForm(forms.Form):

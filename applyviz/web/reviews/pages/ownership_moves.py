@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import PlannedObject
-from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, SERVER_SIDE_MANAGER, ApplyMode
+from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, SERVER_SIDE_MANAGER, ApplyMode, TakenManager
 from applyviz.records.models import Plan
 from applyviz.web.components.values import Shown, show_value
 from applyviz.workflow.plans import handovers, ownership_moves
@@ -44,9 +44,10 @@ class LiveFieldsPage:
 
 @dataclass(frozen=True, slots=True)
 class ManagersPage:
-    """The other field managers: those that can move, and those that stay."""
+    """The other field managers: those that can move, those that move in single objects, and those that stay."""
 
     movable: tuple[OtherManager, ...]
+    singles: tuple[TakenManager, ...]
     staying: tuple[OtherManager, ...]
     is_server_side: bool
     moves_own: bool
@@ -95,6 +96,7 @@ def present_managers(plan: Plan) -> ManagersPage:
     own = CLIENT_SIDE_MANAGER if is_server else options.field_manager  # the first check box is about this one
     return ManagersPage(
         tuple(one for one in found if one.can_move and one.name != own),
+        options.taken_managers,
         tuple(one for one in found if not one.can_move),
         is_server,
         options.takes_client_side,

@@ -74,11 +74,11 @@ def move_ownership(request: PageRequest, number: int, plan: int) -> HttpResponse
     access.require(request.user, Action.WRITE, access.scopes_of(found.review))
     ownership_moves.require_open(found)
     page = pages.present_managers(found)
-    form = ManagersForm(request.POST or None, names=[one.name for one in page.movable])
+    form = ManagersForm(request.POST or None, names=[one.name for one in page.movable], singles=page.singles)
     if request.method == "POST":
         if not form.is_valid():
             raise NotValidError(_("choose among the field managers of this plan; reload the page"))
-        chosen = form.cleaned_data
-        made = ownership_moves.move_ownership(found, chosen["managers"], moves_own=chosen["moves_own"], by=request.user)
+        names, moves_own = form.cleaned_data["managers"], form.cleaned_data["moves_own"]
+        made = ownership_moves.move_ownership(found, names, moves_own=moves_own, by=request.user, singles=form.kept)
         return redirect("reviews:show-plan", number, made.number)
     return _answer(request, "reviews/move_ownership.html", {"page": page, "plan": found})
