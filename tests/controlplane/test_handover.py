@@ -197,7 +197,6 @@ def test_replicas_keep_their_value_at_every_moment(managed_plane, mode, manager,
     seen.expect_always(5)
 
 
-@pytest.mark.core(1)
 def test_dip_is_seen_although_no_sample_shows_it(control_plane):
     product, namespace = Product(control_plane), "handover-dip"
     product.plane.kubectl("create", "namespace", namespace)
