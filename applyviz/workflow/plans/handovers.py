@@ -138,6 +138,7 @@ def _require_open(plan: Plan, change: PlannedObject) -> None:
 def hand_over(plan: Plan, change: PlannedObject, paths: Collection[FieldPath], *, manager: str, by: Person) -> Plan:
     """Request the next plan, in which the manifest of one object gives up exactly these fields.
 
+    - Fields that it gives up already keep the manager that gets each, unless `manager` is another than the first one's.
     - Raises `NotPossibleError` for an outdated plan or an object that does not exist yet, `NotValidError` for a field
       that the manifest does not set.
     """
@@ -149,7 +150,9 @@ def hand_over(plan: Plan, change: PlannedObject, paths: Collection[FieldPath], *
     if manager == options.field_manager:
         raise NotValidError(_("enter a field manager other than that of the plan"))
     others = tuple(one for one in options.handovers if one.key != change.ref.key)
-    chosen = tuple(Handover(change.ref.key, path, manager) for path in paths)
+    given = {one.path: one.manager for one in options.list_handovers(change.ref.key)}
+    kept = given if manager == next(iter(given.values()), "") else {}
+    chosen = tuple(Handover(change.ref.key, path, kept.get(path, manager)) for path in paths)
     return reviews.replan_review(plan.review, by=by, options=replace(options, handovers=(*others, *chosen)))
 
 
@@ -163,7 +166,7 @@ def _name_owners(change: PlannedObject, path: FieldPath, options: ApplyOptions) 
 
 def take_live(options: ApplyOptions, change: PlannedObject, paths: Collection[FieldPath]) -> ApplyOptions:
     """Return options in which the manifest of one object takes exactly these fields with their live values."""
-    others = tuple(one for one in options.taken_fields if one.key != change.ref.key)
+    others = tuple(one for one in options.taken_fields if one.key != change.ref.key or not one.is_live)
     chosen = tuple(
         TakenField(change.ref.key, path, name, is_live=True)
         for path in paths
@@ -175,12 +178,16 @@ def take_live(options: ApplyOptions, change: PlannedObject, paths: Collection[Fi
 def take_fields(plan: Plan, change: PlannedObject, paths: Collection[FieldPath], *, by: Person) -> Plan:
     """Request the next plan, in which the manifest of one object takes exactly these fields with their live values.
 
+    - Fields that it takes already are still taken from the managers that were named for them.
     - Raises `NotPossibleError` for an outdated plan or an object that does not exist, `NotValidError` for a field that
       the manifest cannot take.
     """
     _require_open(plan, change)
-    offered = {one.path for one in list_live_fields(plan, change)} | {o.path for o in list_taken(plan, change.ref)}
-    if set(paths) - offered:
+    taken = list_taken(plan, change.ref)
+    former = {one.path for one in taken}
+    if set(paths) - {one.path for one in list_live_fields(plan, change)} - former:
         raise NotValidError(_("the manifest cannot take one of these fields; reload the plan"))
-    options = take_live(options_from_json(plan.options), change, paths)
+    options = take_live(options_from_json(plan.options), change, [path for path in paths if path not in former])
+    kept = tuple(one for one in taken if one.path in paths)
+    options = replace(options, taken_fields=(*options.taken_fields, *kept))
     return reviews.replan_review(plan.review, by=by, options=options)

@@ -96,6 +96,27 @@ def test_risk_leads_to_a_plan_that_keeps_replicas(team, mode):
     assert (run.state, run.error, live["spec"]["replicas"]) == ("applied", "", 3)
 
 
+def test_fields_that_go_to_two_managers_keep_theirs(team):
+    image = ("f:spec", "f:template", "f:spec", "f:containers", 'k:{"name":"web"}', "f:image")
+    team.apply(WEB)
+    given = (Handover(KEY, REPLICAS, "scaler"), Handover(KEY, image, "updater"))
+    plan = team.plan(WEB, handovers=given)
+    browser = open_browser(team.alice)
+    ticked = [number_of(plan), number_of(plan, image)]
+
+    page = browser.get(address(plan)).content.decode()
+    assert ("(to updater)" in page.replace("<wbr>", ""), 'value="scaler"' in page) == (True, True)
+    browser.post(address(plan), {"fields_given": ticked, "manager": "scaler"})
+    following = Plan.objects.get(review=plan.review, number=2)
+    assert options_from_json(following.options).handovers == given
+
+    planner.make_plan(following.pk)
+    following = Plan.objects.get(pk=following.pk)
+    browser.post(address(following), {"fields_given": ticked, "manager": "other"})
+    last = options_from_json(Plan.objects.get(review=plan.review, number=3).options)
+    assert {(one.path, one.manager) for one in last.handovers} == {(REPLICAS, "other"), (image, "other")}
+
+
 DROPPED = yaml.safe_dump({**yaml.safe_load(WEB), "spec": {**yaml.safe_load(WEB)["spec"], "replicas": None}})
 DROPPED = DROPPED.replace("  replicas: null\n", "")
 KUBECTL = {"mode": ApplyMode.CLIENT, "field_manager": "kubectl-client-side-apply"}

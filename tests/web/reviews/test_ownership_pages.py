@@ -188,6 +188,23 @@ def test_hand_edits_are_taken_into_the_manifest_with_the_edit_of_the_file(team, 
     assert done.changes.get().operation == "unchanged"
 
 
+def test_managers_that_were_named_for_a_taken_field_stay_so_when_another_is_ticked(team):
+    team.apply(config_map(a="1", b="1"))
+    for name in ("kubectl-edit", "helm"):
+        team.edit(SETTINGS, {"data": {"a": "2", "c": name}}, manager=name)
+    named = TakenField(KEY, ("f:data", "f:a"), "helm", is_live=True)
+    reverted = TakenField(KEY, ("f:data", "f:b"), "handover-to-hpa")
+    plan = team.plan(config_map(a="1", b="1"), taken_fields=(named, reverted))
+    browser = open_browser(team.alice)
+
+    assert browser.get(take_url(plan)).content.decode().count('name="fields_given"') == 2
+    browser.post(take_url(plan), {"fields_given": ["0", "1"]})
+
+    following = Plan.objects.get(review=plan.review, number=2)
+    new = TakenField(KEY, ("f:data", "f:c"), "helm", is_live=True)
+    assert set(options_from_json(following.options).taken_fields) == {named, reverted, new}
+
+
 def test_nothing_is_taken_from_a_live_secret_or_where_there_is_nothing(team):
     team.apply(secret(password="x"), config_map(a="1"))
     team.edit("/api/v1/namespaces/default/secrets/login", {"stringData": {"password": "canary", "b": "canary"}})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from django import forms
@@ -18,13 +18,18 @@ class FieldsForm(forms.Form):
 
     fields_given = forms.MultipleChoiceField(label=_("Fields"), required=False, widget=forms.CheckboxSelectMultiple())
 
-    def __init__(self, *args: Any, paths: Sequence[FieldPath], **kwargs: Any) -> None:
-        """Offer these fields."""
+    def __init__(
+        self, *args: Any, paths: Sequence[FieldPath], managers: Mapping[FieldPath, str] | None = None, **kwargs: Any
+    ) -> None:
+        """Offer these fields; `managers`: those that go to another manager than the form names."""
         super().__init__(*args, **kwargs)
         self._paths = paths
+        names = {path: render_path(path) for path in paths}
+        for path, manager in (managers or {}).items():
+            names[path] = _("%(path)s (to %(manager)s)") % {"path": names[path], "manager": manager}
         field = self.fields["fields_given"]
         if isinstance(field, forms.MultipleChoiceField):
-            field.choices = [(str(number), render_path(path)) for number, path in enumerate(paths)]
+            field.choices = [(str(number), names[path]) for number, path in enumerate(paths)]
 
     @property
     def chosen(self) -> tuple[FieldPath, ...]:

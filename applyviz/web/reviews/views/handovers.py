@@ -35,8 +35,10 @@ def hand_over(request: PageRequest, number: int, plan: int, position: int) -> Ht
     ticked = [
         str(n) for n, path in enumerate(paths) if path in {one.path for one in given} or render_path(path) == asked
     ]
-    first = {"fields_given": ticked, "manager": given[0].manager if given else HANDOVER_MANAGER}
-    form = HandOverForm(request.POST or None, paths=paths, initial=first)
+    manager = given[0].manager if given else HANDOVER_MANAGER
+    others = {one.path: one.manager for one in given if one.manager != manager}
+    first = {"fields_given": ticked, "manager": manager}
+    form = HandOverForm(request.POST or None, paths=paths, managers=others, initial=first)
     if request.method == "POST" and form.is_valid():
         made = handovers.hand_over(found, change, form.chosen, manager=form.cleaned_data["manager"], by=request.user)
         return redirect("reviews:show-plan", number, made.number)
