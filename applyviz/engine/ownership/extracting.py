@@ -1,12 +1,13 @@
 """The configuration that a field manager applied, extracted from a live object.
 
 Rule: client-go `ExtractInto`: the fields of the manager's Apply entry with their live values, and the keys of the list
-entries that hold them.
+entries that hold them. But a key beside one that was applied is left out: the server filled it in (the protocol of a
+port), so a manifest without it does not remove it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Set
 from typing import Any
 
 from applyviz.engine.objects.fieldsets import from_paths
@@ -32,8 +33,11 @@ def list_keys(kept: Collection[FieldPath]) -> Iterator[FieldPath]:
 
 def keep_fields(obj: JSONObject, kept: Collection[FieldPath], root: Node | None) -> JSONObject:
     """Return the object with only these leaves and the keys of their list entries; emptied maps are removed."""
+    return _keep_leaves(obj, {*kept, *list_keys(kept)}, root)
+
+
+def _keep_leaves(obj: JSONObject, wanted: Set[FieldPath], root: Node | None) -> JSONObject:
     leaves = list_leaves(root, obj)
-    wanted = {*kept, *list_keys(kept)} & leaves.keys()
     dropped = [path for path in leaves if path not in wanted]
     found: JSONObject = _without_emptied(
         remove_fields(of_root(root), obj, from_paths(dropped)) if dropped else obj, obj
@@ -49,7 +53,15 @@ def extract(live: JSONObject, managers: Collection[str], root: Node | None) -> J
         found = owners.of(path)
         return any(o.operation == APPLY and o.manager in managers and not o.subresource for o in found)
 
-    return keep_fields(live, [p for p in list_leaves(root, live) if p in _NAMES or is_applied(p)], root)
+    applied = {path for path in list_leaves(root, live) if path in _NAMES or is_applied(path)}
+    return _keep_leaves(live, applied | _list_identifying(applied), root)
+
+
+def _list_identifying(applied: Set[FieldPath]) -> set[FieldPath]:
+    """Return the keys of the entries of which no key was applied."""
+    keys = set(list_keys(applied))
+    named = {path[:-1] for path in keys & applied}
+    return {path for path in keys if path[:-1] not in named}
 
 
 def _without_emptied(value: JSONValue, before: JSONValue) -> Any:

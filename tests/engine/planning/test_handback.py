@@ -82,6 +82,29 @@ def test_removals_are_called_ignored_only_where_they_are(owner, is_risk):
     assert (Reason.REMOVED_FROM_MANIFEST in {field.reason for field in change.fields}) != is_risk
 
 
+PORTS = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: default}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers: [{name: web, image: "a:1", ports: [{name: dns, containerPort: 53, protocol: UDP}, OTHER]}]
+"""
+
+
+@pytest.mark.parametrize("other", ["{name: dns-tcp, containerPort: 53}", "{name: web, containerPort: 80}"])
+def test_key_that_the_server_filled_in_was_never_applied(other):
+    text = PORTS.replace("OTHER", other)
+    change = made_server_side(text).plan_one(text, client())
+
+    assert list(change.requests[0].body) == ["metadata"]
+    assert change.versions.after["spec"] == change.versions.live["spec"]
+    assert {risk.kind.slug for risk in change.risks} <= {"duplicate-merge-key"}
+
+
 def test_last_applied_counts_where_it_is_there_and_ownership_moves_alone_where_values_are_the_same():
     box = made_server_side(CONFIG)
     box.apply(CONFIG, client(takes_client_side=False))

@@ -5,7 +5,7 @@ Rule: validateContainerCommon and what it calls in `pkg/apis/core/validation` of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from applyviz.engine.objects.values import JSONObject
 from applyviz.kubernetes.parity.name_formats import label_problems, qualified_name_problems
@@ -16,27 +16,26 @@ from applyviz.kubernetes.parity.status import (
     duplicate,
     forbidden,
     invalid,
-    not_found_value,
     not_supported,
     required,
 )
 from applyviz.kubernetes.v1_36.validation.environment import validate_environment
 from applyviz.kubernetes.v1_36.validation.handlers import PROBES, validate_handlers
+from applyviz.kubernetes.v1_36.validation.mounts import validate_mounts
 from applyviz.kubernetes.v1_36.validation.ports import validate_host_ports, validate_ports
 from applyviz.kubernetes.v1_36.validation.security import validate_container_security
-from applyviz.kubernetes.v1_36.validation.volumes import list_valid_names, validate_relative
+from applyviz.kubernetes.v1_36.validation.volumes import find_valid_volumes
 
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
 _RESTART_POLICIES = ("Always", "Never", "OnFailure")
-_PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
 _NOT_FOR_INIT = "may not be set for init containers without restartPolicy=Always"
 NOT_NEGATIVE = "must be greater than or equal to 0"
 
 
 def validate_containers(spec: JSONObject, path: str) -> Iterator[FieldError]:
     """Yield the problems of the containers and the init containers of a Pod's spec."""
-    volumes, grace = list_valid_names(spec.get("volumes") or ()), spec.get("terminationGracePeriodSeconds")
+    volumes, grace = find_valid_volumes(spec.get("volumes") or ()), spec.get("terminationGracePeriodSeconds")
     claims = {claim.get("name", "") for claim in spec.get("resourceClaims") or ()}
     containers = spec.get("containers") or ()
     if not containers:
@@ -66,7 +65,9 @@ def validate_containers(spec: JSONObject, path: str) -> Iterator[FieldError]:
             yield from (forbidden(f"{at}.{name}", _NOT_FOR_INIT) for name in set_here)
 
 
-def _validate_common(container: JSONObject, path: str, volumes: set[str], claims: set[str]) -> Iterator[FieldError]:
+def _validate_common(
+    container: JSONObject, path: str, volumes: Mapping[str, JSONObject], claims: set[str]
+) -> Iterator[FieldError]:
     name = container.get("name", "")
     if not name:
         yield required(f"{path}.name")
@@ -78,7 +79,7 @@ def _validate_common(container: JSONObject, path: str, volumes: set[str], claims
         yield not_supported(f"{path}.terminationMessagePolicy", policy, _MESSAGE_POLICIES)
     yield from validate_ports(container.get("ports") or (), f"{path}.ports")
     yield from validate_environment(container, path)
-    yield from _validate_mounts(container, f"{path}.volumeMounts", volumes)
+    yield from validate_mounts(container, path, volumes)
     if container.get("imagePullPolicy") not in (*_PULL_POLICIES, None):
         yield not_supported(f"{path}.imagePullPolicy", container["imagePullPolicy"], _PULL_POLICIES)
     yield from validate_resources(container.get("resources") or {}, f"{path}.resources", claims)
@@ -91,38 +92,6 @@ def _validate_restart(container: JSONObject, path: str) -> Iterator[FieldError]:
         yield not_supported(f"{path}.restartPolicy", policy, _RESTART_POLICIES)
     if policy is None and container.get("restartPolicyRules"):
         yield required(f"{path}.restartPolicy", "must specify restartPolicy when restart rules are used")
-
-
-def _validate_mounts(container: JSONObject, path: str, volumes: set[str]) -> Iterator[FieldError]:
-    seen: set[str] = set()
-    for i, mount in enumerate(container.get("volumeMounts") or ()):
-        at, name, where = f"{path}[{i}]", mount.get("name", ""), mount.get("mountPath", "")
-        if not name:
-            yield required(f"{at}.name")
-        if name not in volumes:
-            yield not_found_value(f"{at}.name", name)
-        if not where:
-            yield required(f"{at}.mountPath")
-        if where in seen:
-            yield invalid(f"{at}.mountPath", where, "must be unique")
-        seen.add(where)
-        # The server names no position in the list for the fields that follow.
-        if mount.get("subPath"):
-            yield from validate_relative(mount["subPath"], f"{path}.subPath")
-        if mount.get("subPathExpr"):
-            if mount.get("subPath"):
-                detail = "subPathExpr and subPath are mutually exclusive"
-                yield invalid(f"{at}.subPathExpr", mount["subPathExpr"], detail)
-            yield from validate_relative(mount["subPathExpr"], f"{path}.subPathExpr")
-        yield from _validate_propagation(mount, container, f"{path}.mountPropagation")
-
-
-def _validate_propagation(mount: JSONObject, container: JSONObject, path: str) -> Iterator[FieldError]:
-    mode = mount.get("mountPropagation")
-    if mode is not None and mode not in _PROPAGATIONS:
-        yield not_supported(path, mode, _PROPAGATIONS)
-    if mode == "Bidirectional" and not (container.get("securityContext") or {}).get("privileged"):
-        yield forbidden(path, "Bidirectional mount propagation is available only to privileged containers")
 
 
 def validate_resources(resources: JSONObject, path: str, claims: set[str]) -> Iterator[FieldError]:

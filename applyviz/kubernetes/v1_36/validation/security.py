@@ -1,6 +1,6 @@
 """Validate the security contexts of Pods and containers.
 
-Rule: ValidateSecurityContext and validatePodSpecSecurityContext in `pkg/apis/core/validation` of
+Rule: ValidateSecurityContext, validatePodSpecSecurityContext and validateHostUsers in `pkg/apis/core/validation` of
 k8s.io/kubernetes v1.36.3.
 """
 
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from applyviz.engine.objects.values import JSONObject
-from applyviz.kubernetes.parity.status import FieldError, duplicate, invalid, not_supported, required
+from applyviz.kubernetes.parity.status import FieldError, duplicate, forbidden, invalid, not_supported, required
 from applyviz.kubernetes.v1_36.validation.volumes import validate_relative
 
 _LARGEST_ID = 2147483647
@@ -20,6 +20,7 @@ _PROC_MOUNTS = ("Default", "Unmasked")
 _GROUP_CHANGES = ("Always", "OnRootMismatch")
 _GROUP_POLICIES = ("Merge", "Strict")
 _NO_ESCALATION = "cannot set `allowPrivilegeEscalation` to false and "
+_OWN_USERS = "when `hostUsers` is false"
 _SEGMENT = "[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _SYSCTL = rf"^({_SEGMENT}[\./])*{_SEGMENT}$"
 
@@ -55,6 +56,19 @@ def validate_container_security(context: JSONObject, path: str) -> Iterator[Fiel
             yield invalid(path, {**context}, f"{_NO_ESCALATION}`privileged` to true")
         if "CAP_SYS_ADMIN" in ((context.get("capabilities") or {}).get("add") or ()):
             yield invalid(path, {**context}, f"{_NO_ESCALATION}`capabilities.Add` CAP_SYS_ADMIN")
+
+
+def validate_own_users(spec: JSONObject, path: str) -> Iterator[FieldError]:
+    """Yield what a Pod with users of its own cannot have: namespaces of the host, and devices."""
+    if spec.get("hostUsers") is not False:
+        return
+    # The server writes two of the names with a capital letter.
+    shared = {"hostNetwork": "hostNetwork", "hostPID": "HostPID", "hostIPC": "HostIPC"}
+    yield from (forbidden(f"{path}.{shown}", _OWN_USERS) for name, shown in shared.items() if spec.get(name))
+    for kind in ("initContainers", "containers"):
+        for i, container in enumerate(spec.get(kind) or ()):
+            if container.get("volumeDevices"):
+                yield forbidden(f"{path}.{kind}[{i}].volumeDevices", _OWN_USERS)
 
 
 def _validate_ids(context: JSONObject, path: str, names: tuple[str, ...]) -> Iterator[FieldError]:

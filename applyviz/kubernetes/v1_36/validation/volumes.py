@@ -37,13 +37,13 @@ def validate_volumes(volumes: Sequence[JSONObject], path: str) -> Iterator[Field
             names.add(volume["name"])
 
 
-def list_valid_names(volumes: Sequence[JSONObject]) -> set[str]:
-    """Return the names of the valid volumes: a container can mount no other."""
-    names: set[str] = set()
+def find_valid_volumes(volumes: Sequence[JSONObject]) -> dict[str, JSONObject]:
+    """Return the valid volumes by name: a container can mount no other."""
+    valid: dict[str, JSONObject] = {}
     for volume in volumes:
-        if not any(_validate_volume(volume, "", names)):
-            names.add(volume["name"])
-    return names
+        if not any(_validate_volume(volume, "", {*valid})):
+            valid[volume["name"]] = volume
+    return valid
 
 
 def _validate_volume(volume: JSONObject, path: str, others: set[str]) -> Iterator[FieldError]:
@@ -155,8 +155,13 @@ def _validate_mode(owner: JSONObject, name: str, path: str) -> Iterator[FieldErr
 
 def validate_backsteps(text: str, path: str) -> Iterator[FieldError]:
     """Yield the problem of a path that leaves its folder."""
-    if ".." in text.split("/"):
+    if has_backsteps(text):
         yield invalid(path, text, "must not contain '..'")
+
+
+def has_backsteps(text: str) -> bool:
+    """Return whether a path leaves its folder."""
+    return ".." in text.split("/")
 
 
 def validate_relative(text: str, path: str) -> Iterator[FieldError]:
