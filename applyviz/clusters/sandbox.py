@@ -81,7 +81,7 @@ def is_token_of(cluster: Cluster, token: str) -> bool:
 
 
 def answer_http(
-    cluster: Cluster, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
+    cluster: Cluster, *, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
 ) -> Response:
     """Return the answer of the sandbox's API server to one HTTP request, usually of `kubectl`."""
     return _open_face(cluster).handle(method, path, query, headers, body)
@@ -89,14 +89,17 @@ def answer_http(
 
 def answer_watch(
     cluster: Cluster,
+    *,
     path: str,
     query: str,
     headers: Mapping[str, str],
-    position: WatchPosition | None,
-    *,
-    has_bookmark: bool,
+    position: WatchPosition | None = None,
+    has_bookmark: bool = False,
 ) -> WatchPart:
-    """Return a part of a watch from a position; None starts the watch."""
+    """Return a part of a watch: the events since a position, None for the beginning.
+
+    - `has_bookmark`: the part ends with a bookmark if the client asked for bookmarks.
+    """
     return _open_face(cluster).watch(path, query, headers, position, has_bookmark=has_bookmark)
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from applyviz.clusters import sandbox
 from applyviz.records.enums import ClusterKind
 from applyviz.records.models import Cluster
-from applyviz.sandbox.api.http import Response, WatchPart, WatchPosition, read_token, render_status
+from applyviz.sandbox.api.http import Response, read_token, render_status
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Visitor
 from applyviz.workflow.foundation.errors import NotVisibleError
@@ -18,29 +18,6 @@ from applyviz.workflow.foundation.scopes import EVERY_NAMESPACE, ScopeEntry
 def find_sandbox(slug: str) -> Cluster | None:
     """Return the sandbox of that name or None; its token decides who may use it."""
     return Cluster.objects.filter(slug=slug, kind=ClusterKind.SANDBOX, archived_at=None).first()
-
-
-def answer_http(
-    cluster: Cluster, *, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
-) -> Response:
-    """Answer one HTTP request as the sandbox's API server."""
-    return sandbox.answer_http(cluster, method, path, query, headers, body)
-
-
-def answer_watch(
-    cluster: Cluster,
-    *,
-    path: str,
-    query: str,
-    headers: Mapping[str, str],
-    position: WatchPosition | None = None,
-    has_bookmark: bool = False,
-) -> WatchPart:
-    """Answer a part of a watch as the sandbox's API server: the events since a position, None for the beginning.
-
-    - `has_bookmark`: the part ends with a bookmark if the client asked for bookmarks.
-    """
-    return sandbox.answer_watch(cluster, path, query, headers, position, has_bookmark=has_bookmark)
 
 
 def find_news(slug: str, *, path: str, headers: Mapping[str, str], revision: int) -> tuple[bool, int]:

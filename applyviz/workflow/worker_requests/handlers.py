@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
+from applyviz.clusters import sandbox
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.digest.serialize import options_from_json, to_json
@@ -137,9 +138,9 @@ def _sandbox(asked: Asked) -> Act:
     if "position" in content:
         parts = content.pop("position")
         position = WatchPosition(*parts) if parts is not None else None
-        return lambda: render_part(sandboxes.answer_watch(cluster, position=position, **content))
+        return lambda: render_part(sandbox.answer_watch(cluster, position=position, **content))
     body = b64decode(content.pop("body"))
-    return lambda: render_response(sandboxes.answer_http(cluster, **content, body=body))
+    return lambda: render_response(sandbox.answer_http(cluster, **content, body=body))
 
 
 def _secret_access(asked: Asked) -> Act:

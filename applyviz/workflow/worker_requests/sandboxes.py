@@ -13,6 +13,7 @@ from datetime import timedelta
 
 from django.utils.translation import gettext as _
 
+from applyviz.clusters import sandbox
 from applyviz.engine.objects.values import JSONObject
 from applyviz.records.models import Cluster
 from applyviz.records.sealing import can_open
@@ -60,7 +61,7 @@ def answer_kubectl(
     - A web process checks the token and forwards the rest encrypted; the answer is encrypted for this process alone.
     """
     if can_open():
-        return sandboxes.answer_http(cluster, method=method, path=path, query=query, headers=headers, body=body)
+        return sandbox.answer_http(cluster, method=method, path=path, query=query, headers=headers, body=body)
     refused = sandboxes.refuse_stranger(cluster, headers)
     if refused is not None:
         return refused
@@ -84,9 +85,9 @@ def answer_watch(
     position: WatchPosition | None = None,
     has_bookmark: bool = False,
 ) -> WatchPart:
-    """Answer a part of a watch, as `answer_kubectl` answers a request; see `clusters.sandboxes.answer_watch`."""
+    """Answer a part of a watch, as `answer_kubectl` answers a request; see `clusters.sandbox.answer_watch`."""
     if can_open():
-        return sandboxes.answer_watch(
+        return sandbox.answer_watch(
             cluster, path=path, query=query, headers=headers, position=position, has_bookmark=has_bookmark
         )
     refused = sandboxes.refuse_stranger(cluster, headers)
