@@ -30,6 +30,8 @@ from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.objects.live_values import withhold_live
 from applyviz.engine.planning.objects.operation_masking import MaskedPatch
 from applyviz.engine.risks.model import Risk, RiskLevel
+from applyviz.engine.schema.builtin import bundled
+from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.walk import MISSING
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.records.sealing import Sealed, Unsealed
@@ -38,6 +40,12 @@ from applyviz.workflow.foundation.nuls import draw_nuls, may_hold_nuls
 
 _WRITTEN = re.compile(r"[0-9]{1,20}|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 _LOUDNESS = [RiskLevel.HIGH, RiskLevel.MEDIUM, RiskLevel.INFO]
+
+
+def find_root(gvk: GroupVersionKind) -> Node | None:
+    """Return the schema of the objects of a built-in kind, None for any other kind."""
+    kind = bundled().find_kind(gvk)
+    return kind.root if kind else None
 
 
 def _worst(change: engine.PlannedObject) -> str:

@@ -24,13 +24,12 @@ from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.requests import takeover
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Handover, TakenField
-from applyviz.engine.schema.builtin import bundled
-from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.walk import list_leaves
 from applyviz.records.models import Plan
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError
 from applyviz.workflow.plans import reviews
+from applyviz.workflow.plans.changes import find_root
 from applyviz.workflow.plans.field_names import IDENTITY
 
 _ANNOTATION = fields("metadata", "annotations", ANNOTATION)
@@ -72,7 +71,7 @@ def _list_dropped(change: PlannedObject, options: ApplyOptions) -> Iterator[Fiel
     if live is None or names_secret(change.ref.gvk.kind):
         return
     owners, given_up = read_owners(live), takeover.find_managers(live, options)
-    for path in list_leaves(_root(change), live):
+    for path in list_leaves(find_root(change.ref.gvk), live):
         if path in IDENTITY or path == _ANNOTATION or manifest.find(path) is not ABSENT:
             continue
         if options.mode is ApplyMode.CLIENT:
@@ -88,7 +87,7 @@ def list_fields(plan: Plan, change: PlannedObject) -> tuple[FieldPath, ...]:
 
     - Those that it gives up already, those that it sets, and those that it no longer sets.
     """
-    leaves = list_leaves(_root(change), change.versions.manifest or {})
+    leaves = list_leaves(find_root(change.ref.gvk), change.versions.manifest or {})
     given = [one.path for one in list_given_up(plan, change.ref)]
     dropped = _list_dropped(change, options_from_json(plan.options))
     return tuple(dict.fromkeys((*given, *(path for path in leaves if path not in IDENTITY), *dropped)))
@@ -110,7 +109,7 @@ def list_live_fields(plan: Plan, change: PlannedObject) -> tuple[LiveField, ...]
         return ()
     finder = change.versions.in_manifest
     options, owners, found = options_from_json(plan.options), read_owners(live), []
-    for path, value in list_leaves(_root(change), live).items():
+    for path, value in list_leaves(find_root(change.ref.gvk), live).items():
         if path in IDENTITY or path == _ANNOTATION or path[0] == "f:status" or is_masked(value):
             continue
         managers = tuple(dict.fromkeys(o.manager for o in owners.of(path) if _is_other(o, options)))
@@ -120,11 +119,6 @@ def list_live_fields(plan: Plan, change: PlannedObject) -> tuple[LiveField, ...]
             continue
         found.append(LiveField(path, managers, value, None if is_new else before, is_new))
     return tuple(found)
-
-
-def _root(change: PlannedObject) -> Node | None:
-    kind = bundled().find_kind(change.ref.gvk)
-    return kind.root if kind else None
 
 
 def _require_open(plan: Plan, change: PlannedObject) -> None:

@@ -27,7 +27,6 @@ from applyviz.engine.planning.objects.patch_revert import revert_patch
 from applyviz.engine.requests.applyset import MANAGER_SUFFIX
 from applyviz.engine.requests.options import ApplyOptions, Prune, PruneMode, SetAction, TakenField
 from applyviz.engine.schema.builtin import bundled
-from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.walk import MISSING, LeafFinder
 from applyviz.records.enums import EntryState, Outcome
 from applyviz.records.models import ApplyRun, JournalEntry, ObjectResult, Plan, Review, Undo
@@ -49,11 +48,6 @@ class _Gathered:
     deletions: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     is_replacing: bool = False
-
-
-def _root(change: PlannedObject) -> Node | None:
-    kind = bundled().find_kind(change.ref.gvk)
-    return kind.root if kind else None
 
 
 def _results(run: ApplyRun) -> Iterable[ObjectResult]:
@@ -140,7 +134,9 @@ def _list_reverted(run: ApplyRun, options: ApplyOptions, notes: list[str]) -> li
 def _invert(change: PlannedObject, options: ApplyOptions) -> revert.Revert:
     """Return the revert of a change; that of a patch is a patch document."""
     if not options.is_patching:
-        return revert.invert(change, mode=options.mode, manager=options.field_manager, root=_root(change))
+        return revert.invert(
+            change, mode=options.mode, manager=options.field_manager, root=changes.find_root(change.ref.gvk)
+        )
     found = revert_patch(change, manager=options.field_manager, kind=bundled().find_kind(change.ref.gvk))
     return revert.Revert(found.document, notes=found.notes)
 
@@ -276,7 +272,7 @@ def _list_moved(result: ObjectResult, now: PlannedObject) -> Iterator[str]:
     live = now.versions.live
     if left is None or live is None:
         return
-    root = _root(now)
+    root = changes.find_root(now.ref.gvk)
     finders = LeafFinder(root, left), LeafFinder(root, live)
     for path in revert.list_touched(live, now.versions.after or {}, root):
         if path[:2] == ("f:metadata", "f:managedFields"):

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from applyviz.engine.diff.text import diff_lines
 from applyviz.engine.planning.model.plan import PlannedObject
-from applyviz.engine.schema.builtin import bundled
 from applyviz.web.reviews.pane.diff_lines import leave_out_server_managed
+from applyviz.workflow.plans.changes import find_root
 
 SHOWN, MOST, WIDTH = 12, 400, 500
 
@@ -36,9 +36,8 @@ def present_created(change: PlannedObject) -> CreatedDocument | None:
     after = leave_out_server_managed(change.versions.after)
     if change.versions.live is not None or after is None:
         return None
-    kind = bundled().find_kind(change.ref.gvk)
     manifest = leave_out_server_managed(change.versions.manifest)
-    rows = diff_lines(manifest, after, root=kind.root if kind else None, looks_inside=False)
+    rows = diff_lines(manifest, after, root=find_root(change.ref.gvk), looks_inside=False)
     lines = [
         CreatedLine(f"{'  ' * row.after.line.depth}{row.after.line.text}"[:WIDTH], row.before is None)
         for row in rows

@@ -23,9 +23,9 @@ from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.model.plan import PlannedObject
-from applyviz.engine.schema.builtin import bundled
 from applyviz.web.components.owners import OwnerChip, present_owners
 from applyviz.web.components.values import ABSENT, LONGEST, SHORT, find_value
+from applyviz.workflow.plans.changes import find_root
 
 _NOISE = frozenset({"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink"})
 PAGE, SHOWN, OF_MANIFEST = 600, 24, 200
@@ -189,8 +189,7 @@ def present_diff(
     gutter = _read_gutter(change, you)
     if before == after and not gutter.conflicts:
         return DiffPage()
-    kind = bundled().find_kind(change.ref.gvk)
-    found = diff_lines(before, after, root=kind.root if kind else None, looks_inside=not is_raw)
+    found = diff_lines(before, after, root=find_root(change.ref.gvk), looks_inside=not is_raw)
     rows = fold_rows(found if is_split else unify_rows(found), keep=lambda row: bool(gutter.find_conflict(row.path)))
     first = min(start, max(1, len(rows)))
     page = rows[first - 1 : first - 1 + PAGE]
@@ -206,8 +205,7 @@ def count_sides(change: PlannedObject) -> tuple[int, int]:
     before, after = map(leave_out_server_managed, (change.versions.live, change.versions.after))
     if before == after and not _find_conflicts(change):
         return 0, 0
-    kind = bundled().find_kind(change.ref.gvk)
-    found = diff_lines(before, after, root=kind.root if kind else None)
+    found = diff_lines(before, after, root=find_root(change.ref.gvk))
     return sum(row.before is not None for row in found), sum(row.after is not None for row in found)
 
 
@@ -241,8 +239,7 @@ def diff_manifests(gvk: GroupVersionKind, before: JSONObject | None, after: JSON
 
     - The last row says how many lines are left out.
     """
-    kind = bundled().find_kind(gvk)
-    rows = fold_rows(unify_rows(diff_lines(before, after, root=kind.root if kind else None)))
+    rows = fold_rows(unify_rows(diff_lines(before, after, root=find_root(gvk))))
     shown, hidden = tuple(_present_rows(rows[:OF_MANIFEST], _NO_GUTTER)), _count_lines(rows[OF_MANIFEST:])
     text = ngettext("%(n)d more line", "%(n)d more lines", hidden) % {"n": hidden}
     return (*shown, DiffRow("fold", fold=text, is_rest=True)) if hidden else shown

@@ -12,8 +12,8 @@ from applyviz.engine.diff.structural import is_same_at
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning.model.plan import PlannedObject
-from applyviz.engine.schema.builtin import bundled
 from applyviz.web.components.values import ABSENT, show_value
+from applyviz.workflow.plans.changes import find_root
 
 _EMPTY: tuple[JSONValue, ...] = (None, False, 0, "", [], {})
 
@@ -29,8 +29,7 @@ def is_equal_to_live(change: PlannedObject, path: FieldPath) -> bool:
     wanted, live = (versions.find(path) for versions in (change.versions.in_manifest, change.versions.in_live))
     if wanted is ABSENT or live is ABSENT:
         return is_left_out(change, path)
-    kind = bundled().find_kind(change.ref.gvk)
-    return is_same_at(kind.root if kind else None, path, wanted, live)
+    return is_same_at(find_root(change.ref.gvk), path, wanted, live)
 
 
 def describe_equal_values(change: PlannedObject, path: FieldPath) -> str:

@@ -21,7 +21,6 @@ from applyviz.engine.objects.paths import FieldPath, element_value, render_path
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
-from applyviz.engine.schema.builtin import bundled
 from applyviz.web.components.badges import FIELD_STYLES, Appearance
 from applyviz.web.components.field_paths import name_element
 from applyviz.web.components.field_strip import FieldStrip
@@ -32,6 +31,7 @@ from applyviz.web.reviews.pane.blocked_removals import BlockedRemovalRow
 from applyviz.web.reviews.pane.diff_lines import DiffRow, diff_values
 from applyviz.web.reviews.pane.field_strips import present_strips
 from applyviz.web.reviews.pane.resolutions import NOTHING, ConflictPage, ConflictRow
+from applyviz.workflow.plans.changes import find_root
 
 
 class FieldFilter(StrEnum):
@@ -202,8 +202,7 @@ def _present_marks(change: PlannedObject, reason: FieldReason, mode: ApplyMode, 
 
 def _find_equality(change: PlannedObject, reason: FieldReason) -> field_marks.Equality:
     """Return when two values of the field are equal: quantities by amount, where the schema has quantities."""
-    kind = bundled().find_kind(change.ref.gvk)
-    return partial(is_same_at, kind.root if kind else None, reason.path)
+    return partial(is_same_at, find_root(change.ref.gvk), reason.path)
 
 
 def _is_yours(owners: tuple[Owner, ...], you: str) -> bool:

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.diff.text import DiffLine, LineState, diff_lines
 from applyviz.engine.planning.model.plan import PlannedObject
-from applyviz.engine.schema.builtin import bundled
+from applyviz.workflow.plans.changes import find_root
 
 VERSION_WORDS: dict[str, str | Promise] = {
     "manifest": _("manifest"),
@@ -87,9 +87,8 @@ def _list_lines(change: PlannedObject, version: str) -> Iterator[tuple[DiffLine,
     """Yield the lines of a version, each with whether it differs from the version it is compared with."""
     shown: Mapping[str, Any] | None = getattr(change.versions, version)
     other: Mapping[str, Any] | None = getattr(change.versions, _AGAINST[version])
-    kind = bundled().find_kind(change.ref.gvk)
     has_other = other is not None
-    root = kind.root if kind else None
+    root = find_root(change.ref.gvk)
     for row in diff_lines(other if has_other else shown, shown, root=root, looks_inside=False):
         if row.after is not None:
             yield row.after, has_other and row.state is not LineState.SAME
