@@ -20,6 +20,11 @@ def test_values_in_list_entries_count_and_so_do_numbers_and_what_is_below_them()
     assert PASSWORDS.list_values({"spec": SPEC}, GroupVersionKind("", "v1", "ConfigMap")) == frozenset()
 
 
+def test_value_in_place_of_what_the_schema_declares_holds_no_password():
+    assert PASSWORDS.list_values({"spec": {"users": "w1", "pins": [1234]}}, BACKUP) == {"1234"}
+    assert PASSWORDS.list_values({"spec": None}, BACKUP) == frozenset()
+
+
 def test_entries_are_hidden_one_by_one_and_their_neighbours_stay():
     shown = PASSWORDS.hide({"spec": SPEC}, {"spec": SPEC}, BACKUP, (), lambda value, path: "hidden")
 

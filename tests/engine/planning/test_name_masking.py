@@ -53,6 +53,18 @@ def test_risk_of_a_masked_entry_repeats_its_name_in_no_fact() -> None:
     assert mask_change(change, tag_key=KEY, policy=NAMED).risks == (risk,)
 
 
+def test_risk_of_a_plain_path_keeps_its_value_beside_that_of_a_masked_entry() -> None:
+    plain = Risk(ORDER_CHURN, RiskLevel.INFO, PLAIN, facts={"value": "1", "other": f"notes[{CANARY}]"})
+    bare = Risk(ORDER_CHURN, RiskLevel.INFO, NOTE, facts={"path": render_path(NOTE)})
+    change = replace(make_change(), risks=(plain, bare))
+
+    first, second = mask_risks(change, tag_key=KEY, policy=NAMED)
+
+    assert (first.path, first.facts["value"]) == (PLAIN, "1")
+    assert CANARY not in f"{first.facts} {second.path} {second.facts}"
+    assert second.facts == {"path": render_path(second.path)}
+
+
 def test_change_without_risks_has_none_and_risks_of_plain_paths_stay() -> None:
     assert mask_risks(make_change(), tag_key=KEY, policy=NAMED) == ()
     assert mask_risks(make_change(PLAIN), tag_key=KEY, policy=NAMED) == make_change(PLAIN).risks

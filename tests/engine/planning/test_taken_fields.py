@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -12,6 +13,7 @@ from applyviz.engine.ownership.managed_fields import read_owners
 from applyviz.engine.planning.conflicts.file_edits import EditedText
 from applyviz.engine.planning.model import placeholders
 from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.planning.objects.ownership_risks import find_idle_moves
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Handover, TakenField, TakenManager
 from applyviz.engine.risks.planning.ownership import NOTHING_MOVES, OWNERSHIP_MOVED
 from applyviz.engine.risks.sentences import describe_risk
@@ -272,3 +274,15 @@ def test_way_back_says_that_no_apply_entry_has_this_name():
     change = box.plan_one(WEB, ApplyOptions(**CLIENT, takes_from=("helm",)))
 
     assert [text.partition(":")[0] for text in told(change)] == ["No field moves from helm"]
+
+
+def test_owner_whose_fields_cannot_be_read_is_named_without_their_number(box):
+    options = take(REPLICAS, manager="helm")
+    change = box.plan_one(WEB, options)
+    live = change.versions.live
+    applied, edited = live["metadata"]["managedFields"]
+    odd = {**live, "metadata": {**live["metadata"], "managedFields": [applied, {**edited, "fieldsV1": [1]}]}}
+
+    (risk,) = find_idle_moves(replace(change, versions=replace(change.versions, live=odd)), options)
+
+    assert describe_risk(risk).endswith("Its fields belong to applyviz (Apply: 5), kubectl-edit (Update).")
