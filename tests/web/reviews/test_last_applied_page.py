@@ -59,6 +59,22 @@ def test_annotation_is_shown_and_an_edit_opens_a_review_that_sets_it(team):
     assert (run.state, '"b"' in team.live()["metadata"]["annotations"][ANNOTATION]) == ("applied", False)
 
 
+def test_value_that_changes_in_last_applied_alone_is_shown(team):
+    team.apply(config_map(a="old"), **CLIENT)
+    plan = team.plan(config_map(a="new"), action=SetAction.SET_LAST_APPLIED)
+    browser = open_browser(team.alice)
+
+    pages = [
+        browser.get(address).content.decode()
+        for address in (link_alone(plan, 0), reverse("reviews:show-changes", args=[plan.review.number, 1]))
+    ]
+
+    for page in pages:
+        assert "Only field ownership changes" not in page
+        assert "last-applied-configuration" in page
+        assert all(word in page for word in ("old", "new"))
+
+
 @pytest.mark.core(1)
 @pytest.mark.parametrize(
     ("text", "expected"),

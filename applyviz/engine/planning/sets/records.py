@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from applyviz.engine.explain.reasons import FieldReason, Reason
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.errors import ManifestError, MergeError
 from applyviz.engine.objects.exchange import JSON_PATCH
-from applyviz.engine.objects.paths import FieldPath
+from applyviz.engine.objects.paths import FieldPath, fields
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.ownership.managed_fields import find_entries
 from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject, Versions
@@ -34,6 +35,7 @@ from applyviz.engine.risks.restarts import PODS_RESTART
 from applyviz.engine.risks.set_context import BELONGS_TO_OTHER
 from applyviz.engine.schema.walk import list_leaves
 
+_RECORD = fields("metadata", "annotations", last_applied.ANNOTATION)
 # What these rules say is about an apply of a manifest, and none is applied here.
 _OF_APPLIES = (NO_LAST_APPLIED, REPEATING_PATCH, BELONGS_TO_OTHER, PODS_RESTART)
 
@@ -77,6 +79,11 @@ def _find_cleared(live: JSONObject | None) -> Iterator[Risk]:
     yield OWNERSHIP_MOVED.at(facts={"how": "cleared", "managers": ", ".join(managers)}, level=RiskLevel.HIGH)
 
 
+def _explain_record(reason: FieldReason) -> FieldReason:
+    """Return the reason of last-applied where it is what a review sets, not the record of an apply."""
+    return replace(reason, reason=Reason.MANIFEST_SETS) if reason.path == _RECORD else reason
+
+
 def _plan_member(
     member: Member, document: ManifestDocument, *, options: ApplyOptions, context: PlanningContext
 ) -> Flow[PlannedObject]:
@@ -98,7 +105,8 @@ def _plan_member(
         return replace(change, risks=kept, versions=versions)
     live = versions.live
     found = _find_changes(member, live) if is_setting else _find_cleared(live)
-    return replace(change, risks=(*found, *kept), versions=versions)
+    reasons = tuple(map(_explain_record, change.fields)) if is_setting else change.fields
+    return replace(change, risks=(*found, *kept), versions=versions, fields=reasons)
 
 
 def plan_record(document: ManifestDocument, *, options: ApplyOptions, context: PlanningContext) -> Flow[PlannedObject]:
