@@ -18,6 +18,7 @@ from applyviz.conformance.covering import NOTHING
 from applyviz.conformance.inputs import Planned
 from applyviz.conformance.shown import ShownObject, ShownRow
 from applyviz.engine.manifests.parse import parse_manifests
+from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at, is_same_json
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
@@ -28,6 +29,8 @@ FAMILY = "rows"
 _MASK = "\u27ea"
 _STAYS = frozenset({"conflict", "not-removed"})
 _OWNERS_ONLY = "Only field ownership changes; no values change."
+_RECORD_ONLY = "Only last-applied changes; no other values change."
+_RECORD_TOO = "Only last-applied and field ownership change; no other values change."
 _DEFAULTS_ONLY = "The manifest changes no values; the server fills in defaults."
 _NO_CHANGE = "No changes: the live object already matches the manifest."
 _IN_VAIN = "No changes: the server keeps the live values, although the manifest sets others."
@@ -147,23 +150,29 @@ def _judge_operation(
     if change.operation is not Operation.BLOCKED and shown.operation != wanted:
         yield f"operation {shown.operation}, really {wanted}"
     if not shown.changes and change.operation is not Operation.BLOCKED:
+        is_recorded = _find_record(before) != _find_record(after)
         in_vain = any(risk.kind is ADMISSION_CHANGED for risk in change.risks)
         is_true = {
             _NO_CHANGE: not owners and not in_vain,
             _IN_VAIN: not owners and in_vain,
-            _OWNERS_ONLY: owners and not moves,
+            _OWNERS_ONLY: owners and not moves and not is_recorded,
+            _RECORD_ONLY: is_recorded and not moves,
+            _RECORD_TOO: is_recorded and not moves,
             _DEFAULTS_ONLY: moves and bool(shown.defaults),
         }.get(shown.empty_text, before is None)
         if not is_true:
             yield f"without rows: {shown.empty_text!r}"
 
 
+def _find_record(obj: JSONObject | None) -> JSONValue:
+    return (get_at(obj, ("metadata", "annotations")) or {}).get(ANNOTATION)
+
+
 def _compare_records(obj: JSONObject | None) -> JSONValue:
     """Return the owners of an object, and kubectl's record, in a comparable form."""
     entries = get_at(obj, ("metadata", "managedFields")) or ()
     kept = [{k: v for k, v in e.items() if k != "time" and v} for e in entries if e.get("subresource") != "status"]
-    annotations = get_at(obj, ("metadata", "annotations")) or {}
-    return sorted(map(canonical_json, kept)), annotations.get("kubectl.kubernetes.io/last-applied-configuration")
+    return sorted(map(canonical_json, kept)), _find_record(obj)
 
 
 def _judge_documents(change: PlannedObject, shown: ShownObject) -> Iterator[str]:

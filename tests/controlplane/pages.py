@@ -295,7 +295,7 @@ def judge_scroll(pages: Pages, all_told: Iterable[Told], most: int) -> None:
             text = reading.text_of(note)
             is_known = re.fullmatch(
                 r"New object: \d+ lines?\.( Defaults of the server are dimmed\.)?|\d+ more fields?|Server warnings .+"
-                r"|Only (the )?(field )?ownership .+",
+                r"|Only (last-applied|field ownership) .+",
                 text,
             )
             pages.expect(text, is_true=bool(is_known), where=told.name, kind="note of the scroll")

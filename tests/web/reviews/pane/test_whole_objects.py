@@ -5,6 +5,8 @@ from dataclasses import replace
 import pytest
 
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
+from applyviz.engine.merge.last_applied import ANNOTATION
+from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import fields
 from applyviz.engine.planning.model.plan import Certainty, Operation, Versions
 from applyviz.engine.planning.objects.change_builder import REJECTED
@@ -18,6 +20,11 @@ from tests.web.builders import build_change
 CHANGE = replace(build_change(), fields=(), conflicts=())
 DEFAULTED = FieldReason(fields("metadata", "labels", "a"), FieldOperation.DEFAULTED, Reason.SERVER_DEFAULT)
 
+RECORDED = FieldReason(fields("metadata", "annotations", ANNOTATION), FieldOperation.SET, Reason.BOOKKEEPING)
+MOVED = FieldReason(
+    fields("data", "a"), FieldOperation.UNCHANGED, Reason.MANIFEST_SETS, owners_after=(Owner("applyviz", "Update"),)
+)
+
 
 @pytest.mark.parametrize(
     ("change", "text"),
@@ -26,6 +33,14 @@ DEFAULTED = FieldReason(fields("metadata", "labels", "a"), FieldOperation.DEFAUL
         (
             replace(CHANGE, operation=Operation.UPDATE),
             "Only field ownership changes; no values change.",
+        ),
+        (
+            replace(CHANGE, operation=Operation.UPDATE, fields=(RECORDED,)),
+            "Only last-applied changes; no other values change.",
+        ),
+        (
+            replace(CHANGE, operation=Operation.UPDATE, fields=(RECORDED, MOVED)),
+            "Only last-applied and field ownership change; no other values change.",
         ),
         (
             replace(CHANGE, operation=Operation.UPDATE, fields=(DEFAULTED,)),
