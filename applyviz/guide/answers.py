@@ -86,7 +86,7 @@ def _answer_patch(example: Example, document: ManifestDocument, patch: ObjectPat
     try:
         after = patches.apply(live, patch.body, CONTENT_TYPES[patch.type], kind=_find_kind(document.obj))
     except PatchError as error:
-        return Answers(refused=str(error), prints=(str(error),))
+        return Answers(refused=str(error))
     given = PlaygroundQuery(manifest=example.find(PagePart.MANIFEST) or "", live=json.dumps(live))
     return _answer_estimate(given, known=(live, after))
 

@@ -188,12 +188,15 @@ class Replay:
     def _run_patch(self, document: JSONObject) -> Outcome:
         live = self._read(PagePart.LIVE).after or {}
         before, target = self._create(live), document["target"]
+        self._recorder.take()
         flags = (f"--type={document.get('type', 'strategic')}", "-p", json.dumps(document["patch"]))
         flags += (f"--subresource={document['subresource']}",) if "subresource" in document else ()
         with tempfile.TemporaryDirectory() as folder:
             done = self._kubectl(Path(folder), "patch", target["kind"].lower(), target["name"], *flags)
         if done.returncode:
-            return Outcome(refused=(done.stderr,))
+            answer = next(e for e in self._recorder.take()[1] if e["method"] == "PATCH")
+            refusal = describe_refusal(Answer(answer["status"], answer["response"]))
+            return Outcome(refused=tuple(refusal.splitlines()))
         known = (live, self._read(PagePart.AFTER).after or {})
         return Outcome(after=self._abridge(self._get(live) or {}, before, known))
 

@@ -40,7 +40,7 @@ def test_example_is_what_the_engine_computes(page: Page, example: Example) -> No
         PagePart.AFTER: answers.after,
         PagePart.READ: answers.after,
         PagePart.OWNERS: answers.owners,
-        PagePart.CONFLICT: (*answers.conflicts, answers.refused) if answers.refused else answers.conflicts,
+        PagePart.CONFLICT: (*answers.conflicts, *answers.refused.splitlines()),
         PagePart.PRINTS: answers.prints,
     }
     for table in answers.tables:
