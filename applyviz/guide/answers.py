@@ -18,6 +18,7 @@ from applyviz.engine.manifests.documents import ManifestDocument, ObjectPatch
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.manifests.patch_documents import take_patches_apart
 from applyviz.engine.merge import last_applied, patches
+from applyviz.engine.merge.calculation import PatchSteps
 from applyviz.engine.objects.errors import Conflict, ConflictError, ManifestError, PatchError
 from applyviz.engine.objects.exchange import APPLY_PATCH, Request
 from applyviz.engine.objects.paths import render_path
@@ -47,8 +48,9 @@ _SERVER_FIELDS = ("managedFields", "creationTimestamp", "generation")
 class Answers:
     """The answers of an example; absent parts are None or empty.
 
-    `owners` is one line per field owner: name, operation, subresource and its fields; `prints` is the output of
-    kubectl; `refused` is why the server rejects the patch, and then there is no result.
+    `owners` is one line per field owner: name, operation, subresource and its fields; `managed` is the same as a server
+    stores it; `steps` are the parts of a three-way patch; `prints` is the output of kubectl; `refused` is why the
+    server rejects the patch, and then there is no result.
     """
 
     patch: JSONValue = None
@@ -58,6 +60,8 @@ class Answers:
     prints: tuple[str, ...] = ()
     refused: str = ""
     tables: tuple[MergeTable, ...] = ()
+    steps: PatchSteps | None = None
+    managed: JSONValue = None
 
 
 def read_object(text: str, file: str) -> JSONObject:
@@ -139,7 +143,7 @@ def _answer_three_way(example: Example) -> Answers:
         mode=ApplyMode.CLIENT,
         field_manager=CLIENT_SIDE_MANAGER,
     )
-    return _answer_estimate(given, known=(live, manifest), patch=patch.body)
+    return replace(_answer_estimate(given, known=(live, manifest), patch=patch.body), steps=patch.calculation)
 
 
 def _take_step(live: JSONObject | None, step: Block, definitions: CRDSource | None, now: str) -> JSONObject:
@@ -191,7 +195,8 @@ def _answer_story(example: Example) -> Answers:
             return Answers(conflicts=tuple(sorted(_conflict_line(c) for c in error.conflicts)))
         # an existing object has a creation time: it tells the merge that this is no create
         live = {**live, "metadata": {"creationTimestamp": _EPOCH.format(0), **live["metadata"]}}
-    left = Answers(after=_without_server_fields(live or {}), owners=_owner_lines(live or {}))
+    managed = [{k: v for k, v in one.items() if k != "time"} for one in managed_fields.find_entries(live or {}) or ()]
+    left = Answers(after=_without_server_fields(live or {}), owners=_owner_lines(live or {}), managed=managed)
     if steps[-1].part is not PagePart.APPLY:
         return left
     return _serve(_ask_step(steps[-1], before, definition), left, known=(before or {}, live or {}))

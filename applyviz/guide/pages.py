@@ -6,7 +6,8 @@ inputs and the recorded answers. The word after the language names the part of a
 FROM…` are steps, in order; `definition` is the CustomResourceDefinition that applies from there on; `set` and `cluster`
 contain many objects for a `command`; `channel VERSION` is a kOps channel for a server of that version, and `set FILE`
 the manifest of one of its addons; `table PATH` has rows of one field with their answers, and `base` before it the rest
-of the object; `patch`, `after`, `owners`, `conflict`, `read` and `prints` are answers. The caller reads the files.
+of the object; `patch`, its steps `deletions` and `additions`, `after`, `owners`, `managed` (the owners as a server
+stores them), `conflict`, `read` and `prints` are answers. The caller reads the files.
 """
 
 from __future__ import annotations
@@ -37,8 +38,11 @@ class PagePart(StrEnum):
     COMMAND = "command"
     CHANNEL = "channel"
     PATCH = "patch"
+    DELETIONS = "deletions"
+    ADDITIONS = "additions"
     AFTER = "after"
     OWNERS = "owners"
+    MANAGED = "managed"
     CONFLICT = "conflict"
     READ = "read"
     BASE = "base"

@@ -52,6 +52,7 @@ class Outcome:
     patch: Any = None
     after: JSONObject | None = None
     owners: dict[str, set[str]] = field(default_factory=dict)
+    managed: Any = None
     refused: tuple[str, ...] = ()
     prints: tuple[str, ...] = ()
 
@@ -218,7 +219,9 @@ class Replay:
                 return Outcome(refused=tuple(_read_refusal(answer)))
             live = self._get(known[-1])
         assert live is not None
-        return Outcome(after=self._abridge(live, before, known), owners=self._list_owners(live, known))
+        entries = [{k: v for k, v in one.items() if k != "time"} for one in live["metadata"].get("managedFields", ())]
+        owners = self._list_owners(live, known)
+        return Outcome(after=self._abridge(live, before, known), owners=owners, managed=entries)
 
     def _take_step(self, step: Block, obj: JSONObject, live: JSONObject | None) -> Answer:
         path, query = self._path(obj), {"fieldManager": step.words[0]}

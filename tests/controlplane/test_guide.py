@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from applyviz.engine.merge.json_merge import apply_json_merge
 from applyviz.engine.objects.values import is_same_json
 from applyviz.guide.answers import read_object
 from applyviz.guide.pages import Example, PagePart, parse_page
@@ -42,6 +43,12 @@ def expect(example: Example, outcome: Outcome, *, is_refused_before: bool) -> It
         text = example.find(part) or ""
         if part is PagePart.PATCH:
             assert is_same_json(outcome.patch, json.loads(text)), outcome.patch
+        elif part in (PagePart.DELETIONS, PagePart.ADDITIONS):
+            # kubectl shows no steps; together they are the patch that it sends
+            steps = [json.loads(example.find(step) or "") for step in (PagePart.DELETIONS, PagePart.ADDITIONS)]
+            assert is_same_json(outcome.patch, apply_json_merge(*steps)), outcome.patch
+        elif part is PagePart.MANAGED:
+            assert is_same_json(outcome.managed, json.loads(text)), outcome.managed
         elif part is PagePart.CONFLICT:
             lines = [line for line in text.splitlines() if line]
             assert (

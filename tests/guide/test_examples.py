@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,10 @@ from applyviz.guide.pages import Example, Page, PagePart, parse_page
 from applyviz.guide.tables import build_versions
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "semantics"
-PAGES = [parse_page(f.stem, f.read_text()) for f in sorted(FOLDER.glob("*.md"))]
+FILES = sorted(FOLDER.glob("*.md"))
+PAGES = [parse_page(f.stem, f.read_text()) for f in FILES]
 BASE = "```yaml base\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: web, namespace: shop}\n```\n"
+JSON_PARTS = (PagePart.PATCH, PagePart.DELETIONS, PagePart.ADDITIONS, PagePart.MANAGED)
 EXAMPLES = [(page, example) for page in PAGES for example in page.examples]
 
 
@@ -24,7 +27,7 @@ def _expected(example: Example, part: PagePart) -> object:
     text = example.find(part)
     if text is None:
         return None
-    if part is PagePart.PATCH:
+    if part in JSON_PARTS:
         return json.loads(text)
     if part in (PagePart.AFTER, PagePart.READ):
         return read_object(text, part)
@@ -37,6 +40,9 @@ def test_example_is_what_the_engine_computes(page: Page, example: Example) -> No
 
     got: dict[PagePart, object] = {
         PagePart.PATCH: answers.patch,
+        PagePart.DELETIONS: answers.steps.deletions if answers.steps else None,
+        PagePart.ADDITIONS: answers.steps.additions if answers.steps else None,
+        PagePart.MANAGED: answers.managed,
         PagePart.AFTER: answers.after,
         PagePart.READ: answers.after,
         PagePart.OWNERS: answers.owners,
@@ -55,6 +61,12 @@ def test_example_is_what_the_engine_computes(page: Page, example: Example) -> No
 
 def test_every_page_has_an_example() -> None:
     assert [page.name for page in PAGES if page.name != "README" and not page.examples] == []
+
+
+def test_text_of_an_example_stands_before_its_blocks_as_on_the_page() -> None:
+    texts = {file.stem: re.split(r"^## Example: ", file.read_text(), flags=re.MULTILINE)[1:] for file in FILES}
+
+    assert [name for name, parts in texts.items() if any(not part.rstrip().endswith("```") for part in parts)] == []
 
 
 def test_pages_are_listed_in_the_readme() -> None:

@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from markdown_it import MarkdownIt
 
 from applyviz.engine.diff.yaml_text import render_yaml
+from applyviz.engine.objects.values import JSONValue
 from applyviz.guide import library
 from applyviz.guide.answers import Answers, compute_answers
 from applyviz.guide.finding import find_pages
@@ -154,12 +155,21 @@ def _label_prints(example: Example) -> str:
     return _("Plan of a Delete review") if is_deletion else _("kubectl output")
 
 
+def _render_json(value: JSONValue) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
 def _present_answers(example: Example, answers: Answers) -> Iterator[TextBlock]:
+    if answers.steps is not None and example.find(PagePart.DELETIONS) is not None:
+        yield TextBlock(_("Deletions: last applied → manifest"), _render_json(answers.steps.deletions))
+        yield TextBlock(_("Additions: live → manifest"), _render_json(answers.steps.additions))
     if answers.patch is not None:
-        yield TextBlock(_("Patch sent"), json.dumps(answers.patch, indent=2, ensure_ascii=False))
+        yield TextBlock(_("Patch sent"), _render_json(answers.patch))
     if answers.after is not None:
         label = _("Objects that kubectl reads") if example.find(PagePart.READ) else _("After apply")
         yield TextBlock(label, render_yaml(None, answers.after).rstrip("\n"))
+    if example.find(PagePart.MANAGED) is not None:
+        yield TextBlock("metadata.managedFields", _render_json(answers.managed))
     if answers.prints:
         yield TextBlock(_label_prints(example), "\n".join(answers.prints))
 
