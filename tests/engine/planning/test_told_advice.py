@@ -16,9 +16,13 @@ from tests.engine.planning.told_advice import TOLD
 ROOT = Path(__file__).parents[3]
 _VERBS = (
     "Write|Use|Remove|Leave|Keep|Quote|Delete|Apply|Add|Set|Rename|Drop|Put|Give|Take|Move|Run|Choose|Send|Hand|Create"
-    "|Change|Migrate|Replace|Force|Plan|Upload|Declare|Split|Pass|Try|Avoid|Export|Edit|Correct|Renew|Check"
+    "|Change|Migrate|Replace|Force|Plan|Upload|Declare|Split|Pass|Try|Avoid|Export|Edit|Correct|Renew|Check|Manage"
+    "|Approve|Follow|Select|Open|Prefer|Wait"
 )
-_START = r"(?:(?:To [^,.]+|First|Then|Instead|If [^,.]+|Otherwise|So), )?(?:first |then |do not |just )?"
+_START = (
+    r"(?:(?:(?:To|If|In|For|Before|After) [^,.]+|First|Then|Instead|Otherwise|So), )?"
+    r"(?:first |then |[Dd]o not |[Aa]lways |[Nn]ever |just )?"
+)
 _ADVICE = re.compile(rf"^{_START}(?:{_VERBS}|{_VERBS.lower()})(?! does| failed)(?= )")
 NO_ADVICE = {
     # Where a value comes from.
@@ -51,7 +55,7 @@ NO_ADVICE = {
 
 
 def _is_advice(text: str) -> bool:
-    clauses = re.split(r"(?<=[.;:]) ", text)
+    clauses = re.split(r"(?<=[.;:]) ", text.replace("**", ""))
     return any(_ADVICE.match(re.sub(r"^[*-] ", "", clause)) for clause in clauses)
 
 
@@ -88,7 +92,7 @@ def list_told() -> Iterator[str]:
         prose = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)
         for paragraph in re.split(r"\n\s*\n", prose):
             if not paragraph.lstrip().startswith(("#", "|")):
-                yield from filter(_is_advice, re.split(r"(?<=[.]) (?=[A-Z])", " ".join(paragraph.split())))
+                yield from filter(_is_advice, re.split(r"(?<=[.]) (?=[A-Z*])", " ".join(paragraph.split())))
 
 
 def test_every_sentence_that_advises_is_carried_out():
@@ -101,6 +105,8 @@ def test_every_sentence_that_advises_is_carried_out():
 def test_advice_that_nobody_carries_out_is_found():
     assert _is_advice("Nobody owns it. Remove the annotation.")
     assert _is_advice("To end this, delete the object")
+    assert _is_advice("**In a controller**, always force each apply.")
+    assert _is_advice("Do not send an object that you read")
     assert not _is_advice("Apply does not delete an object.")
 
 
