@@ -231,7 +231,7 @@ class Facts:
         skipped = ("f:metadata", "f:status", "f:stringData")
         return any(
             path[0] not in skipped
-            and path[-1][0] == "f"
+            and (path[-1][0] == "f" or isinstance(value, Mapping))
             and value is not None
             and _means(value, covering.find(merged, path))
             and not _means(value, covering.find(self.after, path))

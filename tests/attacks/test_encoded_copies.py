@@ -110,6 +110,15 @@ def test_what_cannot_be_decoded_is_masked_beside_a_masked_value_only() -> None:
     assert mask(config_map, gvk=MAP, tag_key=b"k") == config_map
 
 
+def test_fields_of_an_object_in_an_annotation_of_a_live_secret_have_names_of_their_own() -> None:
+    """The author of an annotation calls a field of it what they like, so all of it is masked."""
+    copies = {"a": json.dumps({"spec": {"x": json.dumps({"p": CANARY})}}), "b": json.dumps({"spec": {"x": CANARY}})}
+    obj = {**OBJECT, "metadata": {"name": "login", "annotations": copies}}
+
+    for beside in (None, ()):
+        assert CANARY not in json.dumps(mask(obj, gvk=SECRET, tag_key=b"k", beside=beside, is_live=True))
+
+
 @pytest.mark.parametrize("compress", [bz2.compress, lzma.compress])
 def test_what_is_compressed_in_another_way_is_masked_beside_a_masked_value(compress) -> None:
     copy = b64(compress(JSON_TEXT.encode()))

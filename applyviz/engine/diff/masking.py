@@ -231,6 +231,8 @@ class Masker:
                 return shown
         embedded = self.plain.parse(value)
         if embedded is not None:
+            if self.is_guarded and path[-1] != _LAST_APPLIED:
+                return self.mask_value(value, path)  # its fields have names of their own
             masked = self._mask_embedded(embedded, path, value, is_secret=is_secret)
             if self.repeats.are_in(masked) or self._repeats_decoded(masked):
                 return self.mask_value(value, path)

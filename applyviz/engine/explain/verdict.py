@@ -63,6 +63,8 @@ def judge_server(versions: ObjectVersions, path: FieldPath, row: Row) -> LeafExp
         operation is not UNCHANGED and _asks_nothing(merged, live) and is_answer_to(live, after)
     ):
         return None
+    if operation is not UNCHANGED and _is_part_of(merged, after):
+        return None  # the merge asks for it, and the server leaves out the rest
     if merged is MISSING and after == {} and versions.merged.is_hollow(path):
         return None  # the server leaves out the empty maps that the merge asks for below, and the rest is this
     is_left = operation is UNCHANGED and path in versions.manifest
@@ -76,6 +78,12 @@ def judge_server(versions: ObjectVersions, path: FieldPath, row: Row) -> LeafExp
 def _asks_nothing(merged: JSONValue, live: JSONValue) -> bool:
     """Return whether the merge asks for nothing that live lacks; a single value in another spelling is asked for."""
     return is_answer_to(merged, live) if isinstance(merged, Mapping | list) else is_same(merged, live)
+
+
+def _is_part_of(asked: JSONValue, answer: JSONValue) -> bool:
+    """Return whether an answer holds some fields of what was asked, and nothing else."""
+    is_map = isinstance(asked, Mapping) and isinstance(answer, Mapping) and bool(answer)
+    return is_map and all(name in asked and is_answer_to(asked[name], value) for name, value in answer.items())
 
 
 def is_answer_to(asked: JSONValue, answer: JSONValue) -> bool:
