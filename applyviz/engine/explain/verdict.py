@@ -82,8 +82,9 @@ def _asks_nothing(merged: JSONValue, live: JSONValue) -> bool:
 
 def _is_part_of(asked: JSONValue, answer: JSONValue) -> bool:
     """Return whether an answer holds some fields of what was asked, and nothing else."""
-    is_map = isinstance(asked, Mapping) and isinstance(answer, Mapping) and bool(answer)
-    return is_map and all(name in asked and is_answer_to(asked[name], value) for name, value in answer.items())
+    if not isinstance(asked, Mapping) or not isinstance(answer, Mapping) or not answer:
+        return False
+    return all(name in asked and is_answer_to(asked[name], value) for name, value in answer.items())
 
 
 def is_answer_to(asked: JSONValue, answer: JSONValue) -> bool:
