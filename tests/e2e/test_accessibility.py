@@ -28,6 +28,7 @@ PAGES = {
         "/reviews/2/overview/",
         "/reviews/2/plans/1/overview/",
         "/reviews/2/plans/1/changes/",
+        "/reviews/2/plans/1/changes/?q=checkout",
         "/reviews/2/plans/1/graph/",
         "/reviews/2/plans/1/graph/?node=deployment/checkout",
         "/reviews/2/plans/1/graph/?view=table",
@@ -145,7 +146,8 @@ MAIN = {
     "/",
     "/reviews/new/",
     "/reviews/2/plans/1/overview/",
-    "/reviews/2/plans/1/changes/",
+    # The objects of one name, a conflict among them: axe takes 12 s for all changes.
+    "/reviews/2/plans/1/changes/?q=checkout",
     "/reviews/2/plans/1/risks/",
     "/reviews/2/plans/1/confirm/",
     "/runs/1/",

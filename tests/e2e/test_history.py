@@ -57,7 +57,7 @@ def test_cluster_is_looked_at_and_an_object_adopted(sign_in):
     expect(page.get_by_role("heading", level=1)).to_contain_text("Bring Deployment frontend under review")
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @pytest.mark.parametrize("width", [1440, 390])
 def test_findings_of_a_cluster_are_filtered(sign_in, width):
     page = sign_in("alice", reduced_motion="reduce")

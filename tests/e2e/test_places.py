@@ -29,7 +29,7 @@ def expect_place(page: Page, name: str) -> Locator:
     return page.locator(f"#object-{found[1]}")
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @SIZES
 def test_author_comes_from_home_to_the_conflict(sign_in, size):
     page = sign_in("alice", reduced_motion="reduce")

@@ -127,6 +127,7 @@ def test_risks_are_acknowledged_without_script(sign_in, product, browser):
     plain.close()
 
 
+@pytest.mark.long
 def test_plan_is_approved_in_the_sheet(sign_in):
     alice, bob = sign_in("alice"), sign_in("bob", is_let_in=False)  # a 422 is told on the console
     address = make_review(alice, ROLE)

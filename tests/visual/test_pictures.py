@@ -103,7 +103,7 @@ def explain(page: Page) -> str:
     return "" if now == then else f"; the pictures were made with Chromium {then}, this is {now}"
 
 
-@pytest.mark.core(4)
+@pytest.mark.core(2)
 @pytest.mark.parametrize(("scene", "theme"), PICTURES, ids=[scene.name_in(theme) for scene, theme in PICTURES])
 def test_part_looks_as_it_did(page_of, judge, scene, theme):
     page = page_of("alice")

@@ -89,7 +89,7 @@ def crawl(browser, paths):
     return {path: (answer.status_code, words(answer)) for path in paths for answer in [browser.get(path)]}
 
 
-@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("step", [8, pytest.param(1, marks=pytest.mark.long)])
 def test_every_page_is_as_with_keys(run, root, settings, monkeypatch, time_machine, step):
     paths = list_paths(step)
     time_machine.move_to(timezone.now(), tick=False)  # pictures over time end now
