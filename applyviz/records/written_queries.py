@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from django.db import connection, models, transaction
 from django.db.models.query import QuerySet
@@ -27,13 +27,13 @@ class _WrittenCompiler(SQLCompiler):
     """A compiler that has written its SQL."""
 
     sql: str
-    given: tuple[Any, ...]
+    given: tuple[str | int, ...]
 
     def write(self) -> None:
         """Write the SQL, and note what it selects."""
         self.sql, self.given = super().as_sql()
 
-    def as_sql(self, with_limits: bool = True, with_col_aliases: bool = False) -> tuple[str, tuple[Any, ...]]:
+    def as_sql(self, with_limits: bool = True, with_col_aliases: bool = False) -> tuple[str, tuple[str | int, ...]]:
         """Return what was written."""
         if self.query.select_for_update and self.connection.get_autocommit():
             raise transaction.TransactionManagementError("a lock needs a transaction")
@@ -56,13 +56,13 @@ class _Written(Generic[M, Row]):
 
     rows: QuerySet[M, Row]
     compiler: _WrittenCompiler
-    places: tuple[tuple[int, int], ...]
+    indices: tuple[tuple[int, int], ...]
 
     def ask(self, numbers: tuple[int, ...]) -> list[Row]:
         """Return the rows for these numbers."""
         given = list(self.compiler.given)
-        for place, number in self.places:
-            given[place] = numbers[number]
+        for index, number in self.indices:
+            given[index] = numbers[number]
         one = copy(self.compiler)
         one.connection, one.given = connection, tuple(given)
         query = _WrittenQuery(self.rows.model)
@@ -97,7 +97,7 @@ class WrittenQuery(Generic[M, Row]):
         compiler = _WrittenCompiler(rows.query, connection, rows.db)
         compiler.write()
         found = enumerate(compiler.given)
-        places = tuple((place, stand_ins.index(value)) for place, value in found if value in stand_ins)
-        if {number for _place, number in places} != set(range(self._numbers)):
+        indices = tuple((index, stand_ins.index(value)) for index, value in found if value in stand_ins)
+        if {number for _index, number in indices} != set(range(self._numbers)):
             raise ValueError("a number is not a parameter of the query")
-        return _Written(rows, compiler, places)
+        return _Written(rows, compiler, indices)
