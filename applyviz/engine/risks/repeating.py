@@ -39,7 +39,7 @@ def is_directive(name: str) -> bool:
 
 def _find_cause(where: PlainPath, value: JSONValue, after: JSONValue, *, is_there: bool) -> str:
     """Return why the object after apply still differs from what the manifest asks for."""
-    if where == ("status",):
+    if where == ("status",) or (where[0] == "status" and value is not None):
         return "the server ignores status here"
     if where == ("stringData",):
         return "the server turns it into data and never keeps it"
