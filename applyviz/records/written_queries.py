@@ -33,7 +33,7 @@ class _WrittenCompiler(SQLCompiler):
         """Write the SQL, and note what it selects."""
         self.sql, self.given = super().as_sql()
 
-    def as_sql(self, with_limits: bool = True, with_col_aliases: bool = False) -> tuple[str, tuple[str | int, ...]]:
+    def as_sql(self, *_: object, **__: object) -> tuple[str, tuple[str | int, ...]]:
         """Return what was written."""
         if self.query.select_for_update and self.connection.get_autocommit():
             raise transaction.TransactionManagementError("a lock needs a transaction")
