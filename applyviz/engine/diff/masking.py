@@ -229,10 +229,8 @@ class Masker:
             if get_at(version.raw, path) == value:
                 shown: JSONValue = get_at(version.shown, path)
                 return shown
-        embedded = self.plain.parse(value)
+        embedded = None if self.is_guarded and path[-1] != _LAST_APPLIED else self.plain.parse(value)
         if embedded is not None:
-            if self.is_guarded and path[-1] != _LAST_APPLIED:
-                return self.mask_value(value, path)  # its fields have names of their own
             masked = self._mask_embedded(embedded, path, value, is_secret=is_secret)
             if self.repeats.are_in(masked) or self._repeats_decoded(masked):
                 return self.mask_value(value, path)
