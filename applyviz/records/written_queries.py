@@ -1,6 +1,6 @@
-"""Queries whose SQL is written once: Django writes it for longer than the database takes to answer a small one.
+"""Queries whose SQL is written once: writing it takes Django longer than answering a small query takes the database.
 
-For questions that every page or use case asks. What a question depends on are numbers; everything else stays the same.
+They are for what every page or use case asks. From one time to the next only their parameters differ.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from inspect import signature
+from typing import Generic, TypeAlias, TypeVar
 
 from django.db import connection, models, transaction
 from django.db.models.query import QuerySet
@@ -17,52 +18,53 @@ from django.db.models.sql.compiler import SQLCompiler
 
 M = TypeVar("M", bound=models.Model)
 Row = TypeVar("Row")
-# Numbers that no query holds by itself: the SQL is written with them, and each is then replaced by what is asked.
+# The SQL is written with these numbers, which no query contains otherwise; each of them marks the index of a parameter.
 _STAND_INS = tuple(range(1_908_472_651, 1_908_472_655))
-# What an integer of a database can be; nothing has a number beyond.
+# Databases hold smaller integers only, so no row has this number or a larger one.
 _MOST = 2**63
+Parameter: TypeAlias = str | int
 
 
 class _WrittenCompiler(SQLCompiler):
-    """A compiler that has written its SQL."""
+    """A compiler that writes its SQL once, and returns it whenever it is asked."""
 
     sql: str
-    given: tuple[str | int, ...]
+    given: tuple[Parameter, ...]
 
     def write(self) -> None:
-        """Write the SQL, and note what it selects."""
+        """Write the SQL, and keep it with its parameters."""
         self.sql, self.given = super().as_sql()
 
-    def as_sql(self, *_: object, **__: object) -> tuple[str, tuple[str | int, ...]]:
-        """Return what was written."""
+    def as_sql(self, *_: object, **__: object) -> tuple[str, tuple[Parameter, ...]]:
+        """Return the SQL that was written; raises `TransactionManagementError` for a lock outside a transaction."""
         if self.query.select_for_update and self.connection.get_autocommit():
             raise transaction.TransactionManagementError("a lock needs a transaction")
         return self.sql, self.given
 
 
 class _WrittenQuery(Query):
-    """A query that is asked as it was written."""
+    """A query that uses the compiler it was given."""
 
     written: SQLCompiler
 
     def get_compiler(self, *_: object, **__: object) -> SQLCompiler:
-        """Return the compiler that holds the SQL."""
+        """Return the compiler of this query."""
         return self.written
 
 
 @dataclass(frozen=True, slots=True)
 class _Written(Generic[M, Row]):
-    """What was put together, and where which number belongs among its parameters."""
+    """A query with its SQL; `indices` says which parameter of the SQL is which parameter of the query."""
 
     rows: QuerySet[M, Row]
     compiler: _WrittenCompiler
     indices: tuple[tuple[int, int], ...]
 
-    def ask(self, numbers: tuple[int, ...]) -> list[Row]:
-        """Return the rows for these numbers."""
+    def ask(self, parameters: tuple[Parameter, ...]) -> list[Row]:
+        """Return the rows for these parameters."""
         given = list(self.compiler.given)
-        for index, number in self.indices:
-            given[index] = numbers[number]
+        for index, position in self.indices:
+            given[index] = parameters[position]
         one = copy(self.compiler)
         one.connection, one.given = connection, tuple(given)
         query = _WrittenQuery(self.rows.model)
@@ -73,31 +75,37 @@ class _Written(Generic[M, Row]):
 
 
 class WrittenQuery(Generic[M, Row]):
-    """One question whose SQL is written when it is asked first.
+    """A query whose SQL is written when it is asked for the first time.
 
-    - `put_together` returns the query for its numbers; it is called once, with numbers that stand for others, and must
-      not choose by them. Nothing is prefetched.
+    - `put_together` returns the query for its parameters, which are numbers or texts. It is called once, with
+      stand-ins, and must not make choices by them. Nothing is prefetched.
     """
 
-    def __init__(self, put_together: Callable[..., QuerySet[M, Row]], *, numbers: int = 0) -> None:
-        self._put_together, self._numbers = put_together, numbers
+    def __init__(self, put_together: Callable[..., QuerySet[M, Row]]) -> None:
+        self._put_together = put_together
         self._written: _Written[M, Row] | None = None
 
-    def ask(self, *numbers: int) -> list[Row]:
-        """Return all rows for these numbers; none for a number that no row can have."""
-        if any(not -_MOST <= number < _MOST for number in numbers):
+    def ask(self, *parameters: Parameter) -> list[Row]:
+        """Return all rows for these parameters; none for a number that no row can have."""
+        if any(isinstance(one, int) and not -_MOST <= one < _MOST for one in parameters):
             return []
         if self._written is None:
             self._written = self._write()
-        return self._written.ask(numbers)
+        return self._written.ask(parameters)
+
+    def find(self, *parameters: Parameter) -> Row | None:
+        """Return the first row for these parameters, None when there is none."""
+        return next(iter(self.ask(*parameters)), None)
 
     def _write(self) -> _Written[M, Row]:
-        stand_ins = _STAND_INS[: self._numbers]
-        rows = self._put_together(*stand_ins)
+        count = len(signature(self._put_together).parameters)
+        stand_ins = {str(one): position for position, one in enumerate(_STAND_INS[:count])}
+        rows = self._put_together(*map(int, stand_ins))
         compiler = _WrittenCompiler(rows.query, connection, rows.db)
         compiler.write()
-        found = enumerate(compiler.given)
-        indices = tuple((index, stand_ins.index(value)) for index, value in found if value in stand_ins)
-        if {number for _index, number in indices} != set(range(self._numbers)):
-            raise ValueError("a number is not a parameter of the query")
+        # A column of text turns its stand-in into text.
+        found = ((index, stand_ins.get(str(value))) for index, value in enumerate(compiler.given))
+        indices = tuple((index, position) for index, position in found if position is not None)
+        if {position for _index, position in indices} != set(range(count)):
+            raise ValueError("a stand-in is not a parameter of the SQL")
         return _Written(rows, compiler, indices)

@@ -26,7 +26,7 @@ def describe(rows):
 
 
 def test_each_number_finds_what_django_finds():
-    query = WrittenQuery(put_together, numbers=2)
+    query = WrittenQuery(put_together)
     User.objects.create(username="one").user_permissions.set(Permission.objects.all()[:3])
     numbers = list(Permission.objects.values_list("content_type_id", "pk"))
 
@@ -37,7 +37,7 @@ def test_each_number_finds_what_django_finds():
 
 
 def test_rows_come_with_what_is_joined():
-    (row,) = WrittenQuery(lambda pk: Permission.objects.select_related("content_type").filter(pk=pk), numbers=1).ask(1)
+    (row,) = WrittenQuery(lambda pk: Permission.objects.select_related("content_type").filter(pk=pk)).ask(1)
 
     with CaptureQueriesContext(connection) as asked:
         assert row.content_type.model
@@ -45,7 +45,7 @@ def test_rows_come_with_what_is_joined():
 
 
 def test_values_come_as_they_were_asked_for():
-    names = WrittenQuery(lambda pk: Permission.objects.filter(pk=pk).values_list("codename", flat=True), numbers=1)
+    names = WrittenQuery(lambda pk: Permission.objects.filter(pk=pk).values_list("codename", flat=True))
     pairs = WrittenQuery(lambda: Permission.objects.order_by("pk").values_list("pk", "codename")[:1])
 
     assert (names.ask(1), pairs.ask()) == ([pairs.ask()[0][1]], [(1, names.ask(1)[0])])
@@ -55,27 +55,36 @@ def test_its_sql_is_written_once(monkeypatch):
     written = []
     write = SQLCompiler.pre_sql_setup
     monkeypatch.setattr(SQLCompiler, "pre_sql_setup", lambda *a, **k: written.append(1) or write(*a, **k))
-    query = WrittenQuery(lambda pk: User.objects.filter(pk=pk), numbers=1)
+    query = WrittenQuery(lambda pk: User.objects.filter(pk=pk))
 
     with CaptureQueriesContext(connection) as asked:
         assert [query.ask(number) for number in range(3)] == [[], [], []]
     assert (len(written), len(asked)) == (1, 3)
 
 
+def test_a_text_is_found_as_it_is():
+    query = WrittenQuery(lambda name, pk: User.objects.filter(username=name, pk__gte=pk))
+    names = ["1908472651", "o'neill", "%s", "", "ü"]
+    people = {name: User.objects.create(username=name) for name in names}
+
+    assert {name: query.find(name, people[name].pk) for name in names} == people
+    assert query.find("%", 0) is None
+
+
 @pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**40])
 def test_a_number_that_no_row_can_have_finds_nothing(number):
-    assert WrittenQuery(lambda pk: User.objects.filter(pk__gte=pk), numbers=1).ask(number) == []
+    assert WrittenQuery(lambda pk: User.objects.filter(pk__gte=pk)).ask(number) == []
 
 
 def test_a_number_that_is_no_parameter_is_refused():
-    with pytest.raises(ValueError, match="not a parameter"):
-        WrittenQuery(lambda pk: User.objects.all(), numbers=1).ask(1)
-    with pytest.raises(ValueError, match="not a parameter"):
-        WrittenQuery(lambda pk: User.objects.filter(pk=pk + 1), numbers=1).ask(1)
+    with pytest.raises(ValueError, match="is not a parameter"):
+        WrittenQuery(lambda pk: User.objects.all()).ask(1)
+    with pytest.raises(ValueError, match="is not a parameter"):
+        WrittenQuery(lambda pk: User.objects.filter(pk=pk + 1)).ask(1)
 
 
 def test_a_lock_needs_a_transaction(monkeypatch):
-    query = WrittenQuery(lambda pk: User.objects.select_for_update().filter(pk=pk), numbers=1)
+    query = WrittenQuery(lambda pk: User.objects.select_for_update().filter(pk=pk))
     assert query.ask(0) == []
     monkeypatch.setattr(connection, "get_autocommit", lambda: True)
 

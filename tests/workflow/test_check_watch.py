@@ -49,7 +49,7 @@ def test_answers_are_waited_for_together_and_returned_in_order():
     gate = threading.Barrier(3)
 
     def ask(name):
-        gate.wait(PATIENCE)  # nobody gets through alone
+        gate.wait(PATIENCE)  # a single request would wait here for ever
         return name.upper()
 
     assert watch_run().map(ask, ["a", "b", "c"], width=3) == ["A", "B", "C"]

@@ -1,4 +1,4 @@
-"""What forms of several areas share: one text of a search, choices that depend on the person, a refused field."""
+"""Parts that forms of several areas share: the text of a search, choices that depend on the person, a refused field."""
 
 from __future__ import annotations
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-
 from django.contrib.auth.backends import ModelBackend
 from django.http import HttpRequest
 
-from applyviz.records.models import AccountMac
+from applyviz.records.written_queries import WrittenQuery
 from applyviz.workflow.foundation import account_macs
 from applyviz.workflow.foundation.access import Person
 
-_ACCOUNT = """SELECT one.*, mac.macs AS stored_macs
-FROM auth_user AS one LEFT JOIN records_accountmac AS mac ON mac.person_id = one.id WHERE one.id = %(person)s"""
+_ACCOUNT = WrittenQuery(lambda person: Person.objects.select_related("account_mac").filter(pk=person))
 
 
 class AccountBackend(ModelBackend):
@@ -33,10 +30,5 @@ class AccountBackend(ModelBackend):
 
     def get_user(self, user_id: int) -> Person | None:
         """Return the account of a session, None when it is deactivated."""
-        # Every page asks this: Django would write its SQL for longer than the database takes to answer.
-        person = next(iter(Person.objects.raw(_ACCOUNT, {"person": user_id})), None)
-        if person is not None and (macs := vars(person)["stored_macs"]) is not None:
-            person.account_mac = AccountMac.from_db(
-                person._state.db, ("person_id", "macs"), (user_id, json.loads(macs))
-            )
+        person = _ACCOUNT.find(user_id)
         return person if person is not None and self.user_can_authenticate(person) else None

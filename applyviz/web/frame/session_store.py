@@ -13,9 +13,10 @@ from django.contrib.sessions.models import Session
 from django.core import signing
 
 from applyviz import clock
+from applyviz.records.written_queries import WrittenQuery
 from applyviz.workflow.people.sessions import end, name_row
 
-_ROW = "SELECT session_key, session_data, expire_date FROM django_session WHERE session_key = %(key)s"
+_ROW = WrittenQuery(lambda key: Session.objects.filter(session_key=key))
 
 
 class SessionStore(db.SessionStore):
@@ -81,6 +82,5 @@ class SessionStore(db.SessionStore):
     def _find(key: str | None) -> Session | None:
         if key is None:
             return None
-        # Every page asks this: Django would write its SQL for longer than the database takes to answer.
-        found = next(iter(Session.objects.raw(_ROW, {"key": name_row(key)})), None)
+        found = _ROW.find(name_row(key))
         return found if found is not None and found.expire_date > clock.now() else None

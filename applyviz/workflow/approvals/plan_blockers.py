@@ -51,7 +51,7 @@ from applyviz.workflow.policies import PolicyRules
 from applyviz.workflow.policies.windows import find_closed
 
 _REQUESTS = WrittenQuery(
-    lambda review: Review.objects.filter(pk=review).values_list(*rare_rows.count_change_requests("")), numbers=1
+    lambda review: Review.objects.filter(pk=review).values_list(*rare_rows.count_change_requests(""))
 )
 PolicyOf = Mapping[int, PolicyRules]
 HiddenOf = Mapping[int, Collection[int]]

@@ -118,7 +118,7 @@ def _select_given(review: int) -> QuerySet[Approval]:
     return rows.select_related(*(f"by__{name}" for name in people.OF_HUMANS), "plan", "entry")
 
 
-_GIVEN = WrittenQuery(_select_given, numbers=1)
+_GIVEN = WrittenQuery(_select_given)
 
 
 def _read_given(plan: Plan) -> tuple[Approval, ...]:

@@ -42,9 +42,7 @@ from applyviz.workflow.people import humans as people
 
 __all__ = ["Identity", "MappingDraft", "end_mapping", "find_identity", "find_moved", "map_identity", "read_identity"]
 NAME = "{name}"
-_MAPPED = WrittenQuery(
-    lambda cluster: Cluster.objects.filter(pk=cluster).values_list(*rare_rows.find_mappings("")), numbers=1
-)
+_MAPPED = WrittenQuery(lambda cluster: Cluster.objects.filter(pk=cluster).values_list(*rare_rows.find_mappings("")))
 
 
 class IdentityUnclearError(NotPossibleError):

@@ -42,12 +42,12 @@ def _select_last(review: int) -> QuerySet[Following]:
     return rows.order_by(F("ended_at").desc(nulls_first=True), "-pk")[:1]
 
 
-_LAST = WrittenQuery(_select_last, numbers=1)
+_LAST = WrittenQuery(_select_last)
 
 
 def find_following(review: Review) -> Following | None:
     """Return the following of a review in force, else its last one; None if it never followed a branch."""
-    return next(iter(_LAST.ask(review.pk)), None)
+    return _LAST.find(review.pk)
 
 
 def find_branch(plan: Plan) -> str:

@@ -31,8 +31,10 @@ from applyviz.records.models import (
     LiveFinding,
     Review,
     ReviewScope,
+    ServiceAccount,
     TeamMember,
 )
+from applyviz.records.written_queries import WrittenQuery
 from applyviz.workflow.foundation import account_macs, row_macs
 from applyviz.workflow.foundation.errors import NotAllowedError, NotVisibleError
 from applyviz.workflow.foundation.scopes import ScopeEntry, fits, holds_at, is_everywhere, select_covered
@@ -95,15 +97,6 @@ _GRANTED: dict[Action, frozenset[Role]] = {
 }
 OF_PROGRAMS = frozenset({Role.VIEWER, Role.AUTHOR, Role.OPERATOR})
 """The roles that a service account can hold: a program can request and run, but never approve."""
-# The grants of a person and of their teams in force.
-_GRANTS = """SELECT one.*, entry.hash AS entry_hash, entry.action AS entry_action,
-  EXISTS (SELECT 1 FROM records_serviceaccount AS program WHERE program.person_id = %(person)s) AS is_program
-FROM records_grant AS one LEFT JOIN records_auditentry AS entry ON entry.id = one.entry_id
-WHERE one.ended_at IS NULL AND (one.person_id = %(person)s OR one.team_id IN (
-  SELECT team.id FROM records_team AS team JOIN records_teammember AS member ON member.team_id = team.id
-  WHERE member.person_id = %(person)s AND member.ended_at IS NULL AND team.archived_at IS NULL
-))
-ORDER BY one.id"""
 # Acts on the installation as a whole; a grant on some clusters does not give them.
 _OF_THE_WHOLE = frozenset({Action.MANAGE, Action.VIEW_ACCOUNTS})
 
@@ -115,24 +108,24 @@ def list_grants(user: Visitor) -> tuple[Grant, ...]:
     return moments.read_once(("grants", user.pk), lambda: _read_grants(user))
 
 
+def _select_grants(person: int) -> QuerySet[Grant]:
+    """Return the query for the grants of a person and of their teams in force, with their audit entries."""
+    through_team = Q(team__members__person=person, team__members__ended_at=None, team__archived_at=None)
+    allowed = Q(role__in=OF_PROGRAMS) | ~Exists(ServiceAccount.objects.filter(person=person))
+    rows = Grant.objects.filter(Q(person=person) | through_team, allowed, ended_at=None)
+    return rows.select_related("entry").defer("entry__detail").distinct().order_by("pk")
+
+
+_GRANTS = WrittenQuery(_select_grants)
+
+
 def _read_grants(user: Person) -> tuple[Grant, ...]:
-    # Every page and every use case asks this: Django would write its SQL for longer than the database takes to answer.
-    rows = Grant.objects.raw(_GRANTS, {"person": user.pk})
-    grants = row_macs.keep_genuine(map(_join_entry, rows))
+    grants = row_macs.keep_genuine(_GRANTS.ask(user.pk))
     if any(grant.team_id for grant in grants):
         joined = TeamMember.objects.filter(person=user, ended_at=None).select_related("entry")
         teams = {member.team_id for member in row_macs.keep_genuine(joined)}
         grants = [grant for grant in grants if grant.team_id is None or grant.team_id in teams]
-    return tuple(grant for grant in grants if grant.role in OF_PROGRAMS or not vars(grant)["is_program"])
-
-
-def _join_entry(grant: Grant) -> Grant:
-    """Return a grant with what its MAC covers of its audit entry."""
-    if grant.entry_id is not None:
-        names = ("id", "action", "hash")  # in the order of the model
-        values = (grant.entry_id, vars(grant)["entry_action"], vars(grant)["entry_hash"])
-        grant.entry = AuditEntry.from_db(grant._state.db, names, values)
-    return grant
+    return tuple(grants)
 
 
 def _is_superuser(user: Visitor) -> bool:

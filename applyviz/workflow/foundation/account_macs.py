@@ -26,7 +26,7 @@ OF_ACCOUNTS = ("password", "is_active", "email", "is_superuser")
 OF_SIGN_IN = ("password", "is_active")
 OF_HUMANS = ("email", LINK)
 """The aspects that decide which accounts belong to one person."""
-_OF_PERSON = WrittenQuery(lambda person: AccountMac.objects.filter(person=person), numbers=1)
+_OF_PERSON = WrittenQuery(lambda person: AccountMac.objects.filter(person=person))
 
 
 def _read(person: User, aspect: str) -> JSONValue:
@@ -46,7 +46,7 @@ def vouch(person: User, *aspects: str) -> None:
     """Store the MACs of some aspects of a stored account, in the caller's transaction."""
     if not settings.APPLYVIZ_APPROVAL_KEY:
         raise ImproperlyConfigured("APPLYVIZ_APPROVAL_KEY: it is not set here; web processes and workers hold it")
-    row = next(iter(_OF_PERSON.ask(person.pk)), None) or AccountMac(person=person)
+    row = _OF_PERSON.find(person.pk) or AccountMac(person=person)
     row.macs |= {aspect: _make(person, aspect, settings.APPLYVIZ_APPROVAL_KEY) for aspect in aspects}
     row.save()
     person.account_mac = row

@@ -49,12 +49,9 @@ def _plans_of_pages() -> QuerySet[Plan]:
     )
 
 
-_ON_PAGE = WrittenQuery(
-    lambda number, review: _plans_of_pages().filter(number=number, review__number=review), numbers=2
-)
+_ON_PAGE = WrittenQuery(lambda number, review: _plans_of_pages().filter(number=number, review__number=review))
 _ELSEWHERE = WrittenQuery(
-    lambda number, review: Plan.objects.select_related(*_OF_PLANS).filter(number=number, review__number=review),
-    numbers=2,
+    lambda number, review: Plan.objects.select_related(*_OF_PLANS).filter(number=number, review__number=review)
 )
 
 
@@ -62,7 +59,7 @@ def find_plan(number: int, review_number: int) -> Plan | None:
     """Return a plan by its numbers, on a page with the answers that `keep_answers` keeps; None when there is none."""
     # A use case must not keep that something does not exist yet.
     asked = _ON_PAGE if moments.is_within() else _ELSEWHERE
-    return next(iter(asked.ask(number, review_number)), None)
+    return asked.find(number, review_number)
 
 
 def keep_answers(plan: Plan) -> None:

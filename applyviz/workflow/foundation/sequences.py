@@ -9,7 +9,7 @@ from django.db.models import Max, Model, QuerySet
 from applyviz.records.models import ChainEnd
 from applyviz.records.written_queries import WrittenQuery
 
-_END = WrittenQuery(lambda chain: ChainEnd.objects.select_for_update().filter(chain=chain), numbers=1)
+_END = WrittenQuery(lambda chain: ChainEnd.objects.select_for_update().filter(chain=chain))
 
 
 def lock_end(chain: int = 0, find_start: Callable[[], str] | None = None) -> ChainEnd:
@@ -17,7 +17,7 @@ def lock_end(chain: int = 0, find_start: Callable[[], str] | None = None) -> Cha
 
     - `find_start` returns the hash that the first entry of a new chain follows; None: it follows nothing.
     """
-    end = next(iter(_END.ask(chain)), None)
+    end = _END.find(chain)
     if end is None:  # another transaction may add it at the same moment; then it is waited for
         made = ChainEnd(chain=chain) if find_start is None else ChainEnd(chain=chain, hash=find_start())
         ChainEnd.objects.bulk_create([made], ignore_conflicts=True)

@@ -32,7 +32,7 @@ BEGIN = "avz_"
 LASTS = (7, 30, 90, 365)
 PER_MINUTE = 120
 MOST_TOKENS = 50
-_PROGRAM = WrittenQuery(lambda person: ServiceAccount.objects.filter(person=person).select_related("owner"), numbers=1)
+_PROGRAM = WrittenQuery(lambda person: ServiceAccount.objects.filter(person=person).select_related("owner"))
 _ACTIONS = {
     TokenScope.READ: frozenset({Action.VIEW}),
     TokenScope.PLAN: frozenset({Action.VIEW, Action.WRITE}),
@@ -211,7 +211,7 @@ def _find_token(text: str) -> ApiToken | None:
 
 def _keep(token: ApiToken | None) -> ApiToken | None:
     """Return a token, None when its account or the owner of that was deactivated."""
-    owner = next(iter(_PROGRAM.ask(token.person_id)), None) if token else None
+    owner = _PROGRAM.find(token.person_id) if token else None
     has_ended = token is None or not token.person.is_active or (owner is not None and not owner.owner.is_active)
     return None if has_ended else token
 

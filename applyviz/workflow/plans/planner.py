@@ -87,8 +87,7 @@ class _Claim:
 
 
 _CLAIMED = WrittenQuery(
-    lambda plan: Plan.objects.select_related("review", "target__cluster", "revision", "requested_by").filter(pk=plan),
-    numbers=1,
+    lambda plan: Plan.objects.select_related("review", "target__cluster", "revision", "requested_by").filter(pk=plan)
 )
 
 

@@ -79,8 +79,7 @@ _MAY_WRITE = ~Q(operation=Operation.UNCHANGED.value) | COMPARED
 _NAMESPACES = WrittenQuery(
     lambda plan: (
         ObjectChange.objects.filter(_MAY_WRITE, plan=plan).order_by().values_list("namespace", REACHED).distinct()
-    ),
-    numbers=1,
+    )
 )
 _RECORDED = WrittenQuery(
     lambda: AuditEntry.objects.filter(action=AuditAction.POLICY_CHANGED).order_by("pk").values_list("detail", flat=True)

@@ -98,7 +98,7 @@ def _select_risky(plan: int) -> QuerySet[ObjectChange]:
     return rows.only("position", "group", "kind", "operation", "has_effect", "risk_levels", "plan_id")
 
 
-_RISKY = WrittenQuery(_select_risky, numbers=1)
+_RISKY = WrittenQuery(_select_risky)
 
 
 def _read_risks(plan: Plan, many: int) -> tuple[PlanRisk, ...]:

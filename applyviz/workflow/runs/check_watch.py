@@ -1,6 +1,6 @@
-"""What the check of all effects waits for: answers and pauses, until the worker must stop or a person cancels the run.
+"""The waits of the check of all effects: a cancellation or the end of the worker cuts them short.
 
-Nothing was written yet, so the check ends soon: answers that are still on their way are not waited for.
+The run has written nothing yet, so the check can end without the answers that are still on their way.
 """
 
 from __future__ import annotations

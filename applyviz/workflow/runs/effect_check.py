@@ -91,7 +91,7 @@ def calculate_twice(
 
 
 def _replace(pairs: list[Pair], chosen: Sequence[bool], recompute: Recompute) -> list[Pair]:
-    """Return the pairs, those that are chosen with the change as it is calculated now."""
+    """Return the pairs; the chosen ones hold the change that is calculated now."""
     found = iter(recompute(list(compress(pairs, chosen))))
     return [(result, next(found) if is_chosen else now) for (result, now), is_chosen in zip(pairs, chosen, strict=True)]
 

@@ -21,14 +21,14 @@ def _with_names() -> QuerySet[ApplyRun]:
     return ApplyRun.objects.select_related("plan__review__author", "plan__target__cluster", "requested_by")
 
 
-_BY_NUMBER = WrittenQuery(lambda number: _with_names().filter(number=number), numbers=1)
+_BY_NUMBER = WrittenQuery(lambda number: _with_names().filter(number=number))
 
 
 def get_run(number: int, *, for_user: Visitor) -> ApplyRun:
     """Return one run by its number; raises `NotVisibleError`."""
     access.require(for_user, Action.VIEW)
     missing = NotVisibleError(f"there is no run {number}")
-    found = next(iter(_BY_NUMBER.ask(number)), None)
+    found = _BY_NUMBER.find(number)
     if found is None:
         raise missing
     if not access.can(for_user, Action.VIEW, access.scopes_of(found.plan.review)):
