@@ -136,6 +136,26 @@ def test_overview_replaces_all_objects_that_a_replacement_helps_in_one_plan(auth
     assert options.propagation is Propagation.ORPHAN
 
 
+def test_overview_offers_the_replacement_where_no_other_object_waits(client, author, team, refused):
+    page = author.get(address_all(refused, "show-overview")).content.decode()
+    assert [text for text in ("The server refuses to change 1 object", "Replace Job/migrate") if text not in page] == []
+    assert "Plan the other" not in page
+
+    assert author.post(address_all(refused), {"objects": [0]}).status_code == 302
+    client.force_login(team.bob)
+    assert "Replace Job/migrate" not in client.get(address_all(refused, "show-overview")).content.decode()
+
+
+def test_overview_offers_the_replacement_beside_what_is_left_out(author, many):
+    data = {"objects": [position(many, name) for name in ("web", "sealed")], "reason": "later"}
+    assert author.post(address_all(many, "plan-others"), data).status_code == 302
+    planner.make_plan(many.review.plans.get(number=2).pk)
+
+    page = author.get(address_all(many.review.plans.get(number=2), "show-overview")).content.decode()
+
+    assert [text for text in ("2 objects are left out", "Replace Job/migrate") if text not in page] == []
+
+
 @pytest.mark.core(1)
 @pytest.mark.parametrize("chosen", [[], ["web"]], ids=["none", "one that is broken"])
 def test_objects_that_a_replacement_does_not_help_cannot_be_replaced_together(author, many, chosen):

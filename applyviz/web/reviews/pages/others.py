@@ -165,21 +165,22 @@ def _describe_left_out(options: ApplyOptions) -> str:
 
 
 def present_others(context: PlanContext) -> tuple[Notice, ...]:
-    """Return the notice that some objects hold the rest of a plan, or that they are left out; () without either."""
+    """Return the notices that objects are refused, hold the rest of a plan, or are left out; () without any."""
     url = find_others_url(context.plan, context.person)
     left = [row for row in context.changes if row.operation == Operation.LEFT_OUT]
+    refused = [row for row in context.changes if row.operation in _REFUSED]
+    refused = [row for row in refused if not is_refused_prune(row, context.options)]
     if left:
         text = ngettext("%(n)d object is left out", "%(n)d objects are left out", len(left)) % {"n": len(left)}
         lines = tuple(_name(row) for row in left[:10])
         hint = _describe_left_out(context.options) % {"reason": context.options.left_out_reason.rstrip(".")}
         style = OBJECT_STYLES[Operation.LEFT_OUT]
-        return (Notice(style, text, hint, lines=lines, url=url, link=_("Choose again…"), anchor="left-out"),)
-    refused = [row for row in context.changes if row.operation in _REFUSED]
-    refused = [row for row in refused if not is_refused_prune(row, context.options)]
+        notice = Notice(style, text, hint, lines=lines, url=url, link=_("Choose again…"), anchor="left-out")
+        return (notice, *_offer_replacements(context, refused))
     others = len(context.changes) - len(refused)
-    if not (url and refused and others and context.is_complete):
-        return ()
-    return (_offer_others(context, refused, others, url),)
+    if not others:
+        return _offer_replacements(context, refused)
+    return (_offer_others(context, refused, others, url),) if url and refused and context.is_complete else ()
 
 
 def _describe_offer(refused: int, replaceable: int) -> str:
@@ -201,6 +202,19 @@ def _describe_offer(refused: int, replaceable: int) -> str:
         "The server refuses to change %(n)d of them. The next plan can replace these, or leave out what is refused.",
         replaceable,
     ) % {"n": replaceable}
+
+
+def _offer_replacements(context: PlanContext, refused: Sequence[ObjectChange]) -> tuple[Notice, ...]:
+    """Return the offer to replace refused objects, without one to plan others; () if that is of no help."""
+    replaceable = list_replaceable(context.plan, refused) if context.is_complete else ()
+    posts = present_replacements(context.plan, context.person, replaceable)
+    if not posts:
+        return ()
+    n = len(replaceable)
+    text = ngettext("The server refuses to change %(n)d object", "The server refuses to change %(n)d objects", n)
+    hint = ngettext("The next plan can replace it.", "The next plan can replace them.", n)
+    names = tuple(_name(row) for row in replaceable[:10])
+    return (Notice(OBJECT_STYLES[Operation.ERROR], text % {"n": n}, hint, lines=names, anchor="others", posts=posts),)
 
 
 def _offer_others(context: PlanContext, refused: Sequence[ObjectChange], others: int, url: str) -> Notice:
