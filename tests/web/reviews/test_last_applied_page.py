@@ -59,6 +59,17 @@ def test_annotation_is_shown_and_an_edit_opens_a_review_that_sets_it(team):
     assert (run.state, '"b"' in team.live()["metadata"]["annotations"][ANNOTATION]) == ("applied", False)
 
 
+@pytest.mark.parametrize("action", [SetAction.SET_LAST_APPLIED, SetAction.CLEAR_OWNERSHIP])
+def test_record_is_not_compared_with_an_apply_that_kubectl_would_send(team, action):
+    team.apply(config_map(a="old"), **CLIENT)
+    plan = team.plan(config_map(a="new"), action=action)
+
+    page = open_browser(team.alice).get(link_alone(plan, 0, ObjectView.REQUESTS.value)).content.decode()
+
+    assert "/api/v1/namespaces/default/configmaps/settings" in page
+    assert [text for text in ("Compared with kubectl", "different body", "As kubectl") if text in page] == []
+
+
 def test_value_that_changes_in_last_applied_alone_is_shown(team):
     team.apply(config_map(a="old"), **CLIENT)
     plan = team.plan(config_map(a="new"), action=SetAction.SET_LAST_APPLIED)

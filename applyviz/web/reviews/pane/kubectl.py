@@ -103,8 +103,8 @@ def present_requests(
     is_edited: bool = False,
     file_url_of: Callable[[str], str] | None = None,
 ) -> tuple[tuple[RequestRow, ...], KubectlRow | None]:
-    """Return every request of the plan with kubectl's counterpart, and kubectl's command."""
-    resource = _find_resource(change)
+    """Return every request of the plan with kubectl's counterpart, and kubectl's command; without for a record."""
+    resource = None if options.is_recording else _find_resource(change)
     sent: tuple[Request, ...] | None = None
     if resource is not None and change.requests:
         kind = bundled().find_kind(change.ref.gvk)

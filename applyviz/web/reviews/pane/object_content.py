@@ -121,6 +121,7 @@ class ObjectContent:
     displays: tuple[DisplayChoice, ...] = ()
     sequence: tuple[SequenceRow, ...] = ()
     sends: bool = False
+    is_compared: bool = False
     calculation: CalculationSteps | None = None
     kubectl: KubectlRow | None = None
     archive_url: str = ""
@@ -359,6 +360,7 @@ def _fill_requests(change: PlannedObject, options: ApplyOptions, links: AloneLin
         template="reviews/_requests.html",
         sequence=present_sequence(change, requests),
         sends=change.has_effect,
+        is_compared=any(request.beside is not None for request in requests),
         calculation=present_calculation(change, options, url_of=lambda name: f"{version_of}version={name}"),
         kubectl=kubectl,
         archive_url=links.archive,
