@@ -4,7 +4,6 @@ Rule: client-go `util/csaupgrade`, which kubectl uses for its own entries. The A
 fields of the Update entry of the same version; without one, the first Update entry becomes the Apply entry. All Update
 entries of these managers are removed. By default the managers that own the last-applied annotation are moved. There is
 no library for the other direction: kubectl leaves the Apply entry behind, so later removals by server-side apply do not
-happen. back has no library: kubectl leaves the Apply entry behind, and later removals by server-side apply do not
 happen.
 """
 

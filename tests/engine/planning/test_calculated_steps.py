@@ -209,6 +209,20 @@ def test_server_keeps_what_others_own_and_names_conflicts() -> None:
     assert names(blocked.conflicts) == names(blocked.sent) == [".data.a"]
 
 
+def test_field_that_moves_to_the_manager_first_and_is_not_sent_is_given_up() -> None:
+    box = Box()
+    box.apply(write(a="1", b="1"), CLIENT)
+    change = box.plan_one(write(b="1"), SERVER)
+
+    found = list_server_steps(change.fields, manager=PRODUCT_MANAGER, requests=change.requests)
+
+    assert change.versions.after is not None
+    assert change.versions.after["data"] == {"b": "1"}
+    assert {".data.a", ".data.b"} <= set(names(found.moved))
+    assert ".data.a" in names(found.removed)
+    assert names(found.taken) == [".data.b"]
+
+
 def test_owner_of_a_subresource_is_named_with_it() -> None:
     change = plan(write(a="1"), write(a="2"), SERVER)
     (field,) = (one for one in change.fields if one.owners_before)

@@ -232,10 +232,13 @@ def _list_conflicts(found: ServerSteps) -> Iterator[CalculationStep]:
 
 
 def _list_server_steps(change: PlannedObject, manager: str) -> Iterator[CalculationStep]:
-    found = list_server_steps(change.fields, manager=manager)
+    found = list_server_steps(change.fields, manager=manager, requests=change.requests)
     yield _list_paths(
         _("Field owners before"), _("The live set, from managedFields."), _count_owners(found.before), _("None.")
     )
+    if found.moved:
+        moved = _("%(manager)s gets them from other field managers first, by the request before the apply.")
+        yield _list_paths(_("Fields moved"), moved % {"manager": manager}, _render(found.moved), "")
     yield _list_paths(
         _("Fields sent"), _("The applied set: every field of the manifest."), _render(found.sent), _("None.")
     )
