@@ -162,6 +162,36 @@ def test_namespace_and_definition_count_what_they_take_along(managed_plane):
     assert "crates" not in plane.kubectl("api-resources", "--api-group=reach.example.org", "-o", "name").stdout
 
 
+def test_namespace_stays_until_the_finalizers_of_what_is_in_it_are_removed(managed_plane):
+    plane, product, space = managed_plane, Product(managed_plane), "mine-held"
+    plane.kubectl("create", "namespace", space)
+    held = (
+        f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a, namespace: {space}, finalizers: [example.com/hold]}}\n"
+    )
+    plane.kubectl("apply", "-f", "-", stdin=held)
+    plane.kubectl("apply", "-f", "-", stdin=JOB.replace("NAMESPACE", space).replace("VALUE", "1"))
+    wait_for_pods(plane, space, ["hook:1 1"] * 2)
+    text = f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: {space}}}\n"
+    plan = product.plan({"all.yaml": text}, ApplyOptions(action=SetAction.DELETE, deletion_seconds=20))
+    told = [one for one in say(plan, space)["finalizers"] if "goes with it" in one]
+    assert told == [
+        f"Namespace {space} stays until the finalizers of what goes with it are removed: "
+        "example.com/hold (1 ConfigMap). Controllers have to remove them: if one is not running, the deletion never "
+        "ends."
+    ]
+    acknowledge_all(plan, product.bob)
+    open_dangers(plan, product.bob)
+
+    started = runs.approve_and_run(plan, by=product.bob, digest=plan.digest)
+    runs.execute_run(started.pk)
+
+    assert ApplyRun.objects.get(pk=started.pk).results.get().outcome == Outcome.UNKNOWN
+    left = plane.kubectl("get", "configmap,job,pod", "-n", space, "-o", "name").stdout.split()
+    assert left == ["configmap/a"]
+    plane.kubectl("patch", "configmap", "a", "-n", space, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+    plane.kubectl("wait", "--for=delete", f"namespace/{space}", "--timeout=60s")
+
+
 GUARDED = """apiVersion: v1
 kind: Service
 metadata: {name: served, namespace: SPACE, labels: {app: guarded}}

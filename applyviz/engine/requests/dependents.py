@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.refs import ObjectRef
@@ -26,7 +26,8 @@ _LEFT_OUT = frozenset({("", "Event"), ("events.k8s.io", "Event")})
 _METRICS = "metrics.k8s.io"
 _SLICE = ("discovery.k8s.io", "EndpointSlice")
 # They name nothing, and their values are not kept.
-_WITHOUT_REFERENCES = frozenset({("", "ConfigMap"), ("", "Secret")})
+_SECRET = ("", "Secret")
+_WITHOUT_REFERENCES = frozenset({("", "ConfigMap"), _SECRET})
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class DependentList:
     - `count`: how many objects were read; `namespace` "" stands for all namespaces.
     - `referring`: the objects that refer to one that is deleted, whole; `selecting`: those that select pods, whole.
     - `pods`: whose pods have which labels, where objects are deleted.
+    - `held`: how many objects have each finalizer; of Secrets nothing is kept.
     - `serving`: the number of ready endpoints of each Service; `volumes`: volumes that were read one by one.
     """
 
@@ -65,6 +67,7 @@ class DependentList:
     selecting: tuple[JSONObject, ...] = ()
     pods: tuple[PodLabels, ...] = ()
     serving: Mapping[str, int] = field(default_factory=dict)
+    held: Mapping[str, int] = field(default_factory=dict)
     volumes: tuple[JSONObject, ...] = ()
 
 
@@ -117,6 +120,14 @@ def _count_serving(resource: Resource, items: Iterable[JSONObject]) -> Mapping[s
     return dict(found)
 
 
+def _count_held(resource: Resource, items: Iterable[JSONObject]) -> Mapping[str, int]:
+    """Return how many objects have each finalizer."""
+    found: Counter[str] = Counter()
+    for item in items if resource.gvk[::2] != _SECRET else ():
+        found.update({str(name) for name in get_at(item, ("metadata", "finalizers")) or ()})
+    return dict(found)
+
+
 def read_volume(resource: Resource, name: str) -> Flow[DependentList]:
     """Return one volume, as a list without anything else; without the volume if it cannot be read."""
     answer = yield Request("GET", resource.path("", name), purpose="read")
@@ -133,14 +144,20 @@ def list_dependents(resource: Resource, namespace: str, gone: Collection[Key] = 
         return DependentList(resource, namespace, is_whole=answer.status == 404)
     items = get_at(answer.body, ("items",)) or ()
     is_whole = not get_at(answer.body, ("metadata", "continue"))
-    found, serving = tuple(_read(resource, namespace, items)), _count_serving(resource, items)
+    read = DependentList(
+        resource,
+        namespace,
+        tuple(_read(resource, namespace, items)),
+        is_whole,
+        len(items),
+        serving=_count_serving(resource, items),
+        held=_count_held(resource, items),
+    )
     if not gone or resource.gvk[::2] in _WITHOUT_REFERENCES:
-        return DependentList(resource, namespace, found, is_whole, len(items), serving=serving)
+        return read
     whole = [{"apiVersion": resource.gvk.api_version, "kind": resource.gvk.kind, **item} for item in items]
     referring, selecting = tuple(_find_referring(whole, gone)), tuple(_find_selecting(whole))
-    return DependentList(
-        resource, namespace, found, is_whole, len(items), referring, selecting, tuple(_read_pods(whole)), serving
-    )
+    return replace(read, referring=referring, selecting=selecting, pods=tuple(_read_pods(whole)))
 
 
 def find_dependents(uid: str, gone: Collection[str], lists: Iterable[DependentList]) -> list[Dependent]:

@@ -24,7 +24,15 @@ _HOLD_DATA: Mapping[tuple[str, str], str] = {
     ("apiextensions.k8s.io", "CustomResourceDefinition"): "every object of its kind",
 }
 _FOREGROUND = "foregroundDeletion"
-_BUILT_IN = frozenset((_FOREGROUND, "orphan", "kubernetes", "customresourcecleanup.apiextensions.k8s.io"))
+_BUILT_IN = frozenset(
+    (
+        _FOREGROUND,
+        "orphan",
+        "kubernetes",
+        "customresourcecleanup.apiextensions.k8s.io",
+        "batch.kubernetes.io/job-tracking",
+    )
+)
 _MOST_ENTRIES = 5
 
 
@@ -60,6 +68,11 @@ def _describe_dependents(f: Facts) -> Templates:
 
 
 def _describe_finalizers(f: Facts) -> Templates:
+    if "content" in f:
+        return (
+            "{kind} {name} stays until the finalizers of what goes with it are removed: {content}.",
+            "Controllers have to remove them: if one is not running, the deletion never ends.",
+        )
     stays = "{kind} {name} stays until {finalizers} {verb} removed; the run waits up to {seconds} seconds."
     if not f.get("controllers"):
         return (stays,)
@@ -147,7 +160,7 @@ def _list_addresses(live: JSONObject, manifest: JSONObject) -> Iterator[str]:
             yield f"external address {address}"
 
 
-def _is_built_in(finalizer: str) -> bool:
+def is_built_in(finalizer: str) -> bool:
     """Return whether Kubernetes itself removes a finalizer."""
     return finalizer in _BUILT_IN or finalizer.startswith("kubernetes.io/")
 
@@ -210,6 +223,6 @@ def find_losses(
     if finalizers:
         verb = "is" if len(finalizers) == 1 else "are"
         facts = {"finalizers": ", ".join(finalizers), "verb": verb, "seconds": str(seconds)}
-        foreign = [name for name in finalizers if not _is_built_in(name)]
+        foreign = [name for name in finalizers if not is_built_in(name)]
         facts |= {"controllers": ", ".join(foreign)} if foreign else {}
         yield FINALIZERS.at(facts={**named, **facts})

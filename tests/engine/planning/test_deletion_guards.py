@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from applyviz.engine.objects.exchange import Request
+from applyviz.engine.objects.exchange import JSON, Request
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Prune, PruneMode, Replacement, SetAction
-from applyviz.engine.risks.deletions import IN_USE
+from applyviz.engine.risks.deletions import FINALIZERS, IN_USE
 from applyviz.engine.risks.model import RiskKind, RiskLevel
 from applyviz.engine.risks.planning.dangling import DANGLING_REFERENCE
 from applyviz.engine.risks.pruning import PRUNE_SHARE
@@ -184,3 +184,60 @@ def test_node_and_webhook_are_critical(api, kind, says):
     change = next(c for c in box.plan(KEPT, options).changes if c.operation.value == "prune")
 
     assert say(change, PRUNE_SHARE) == [(RiskLevel.HIGH, says)]
+
+
+SPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"
+DEFINITION = """apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: crates.example.com}
+spec:
+  group: example.com
+  names: {plural: crates, singular: crate, kind: Crate, listKind: CrateList}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object}}
+"""
+
+
+def hold(box: Box, plural: str, name: str, *finalizers: str) -> None:
+    is_crate = plural == "crates"
+    body = {"kind": {"crates": "Crate", "configmaps": "ConfigMap", "secrets": "Secret"}[plural]}
+    body |= {"apiVersion": "example.com/v1" if is_crate else "v1"}
+    body |= {"metadata": {"name": name, "namespace": "shop", "finalizers": list(finalizers)}}
+    path = f"{'/apis/example.com/v1' if is_crate else '/api/v1'}/namespaces/shop/{plural}"
+    assert box.handle(Request("POST", path, {}, JSON, body)).is_ok
+
+
+def test_finalizers_of_what_goes_with_a_namespace_or_a_definition_are_named() -> None:
+    box = Box()
+    box.apply(SPACE + "---\n" + DEFINITION, CLIENT)
+    hold(box, "crates", "one", "example.com/a", "example.com/b")
+    hold(box, "configmaps", "one", "example.com/b")
+    hold(box, "configmaps", "two", "example.com/b", "batch.kubernetes.io/job-tracking")
+    hold(box, "secrets", "one", "example.com/secret")
+
+    definition, space = box.plan(SPACE + "---\n" + DEFINITION, WAYS["delete"]).changes
+
+    waits = "Controllers have to remove them: if one is not running, the deletion never ends."
+    stays = "stays until the finalizers of what goes with it are removed"
+    crates = "example.com/a (1 Crate), example.com/b (1 Crate)"
+    assert [text for _level, text in say(definition, FINALIZERS) if stays in text] == [
+        f"CustomResourceDefinition crates.example.com {stays}: {crates}. {waits}"
+    ]
+    assert [text for _level, text in say(space, FINALIZERS)] == [
+        f"Namespace shop {stays}: {crates}, example.com/b (2 ConfigMap). {waits}"
+    ]
+
+
+def test_only_eight_finalizers_of_what_goes_with_a_namespace_are_named() -> None:
+    box = Box()
+    box.apply(SPACE, CLIENT)
+    hold(box, "configmaps", "one", *(f"example.com/{letter}" for letter in "abcdefghij"))
+
+    (space,) = box.plan(SPACE, WAYS["delete"]).changes
+
+    ((_level, text),) = say(space, FINALIZERS)
+    assert "example.com/h (1 ConfigMap) and 2 more." in text

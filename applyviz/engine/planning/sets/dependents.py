@@ -6,7 +6,7 @@ is planned, and only for plans that people read. A deleted namespace is listed t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -28,7 +28,7 @@ from applyviz.engine.requests.dependents import (
 )
 from applyviz.engine.requests.flow import Flow
 from applyviz.engine.requests.options import Propagation
-from applyviz.engine.risks.deletions import DEPENDENTS, IN_USE
+from applyviz.engine.risks.deletions import DEPENDENTS, FINALIZERS, IN_USE, is_built_in
 from applyviz.engine.risks.model import RelatedObjects, Risk
 from applyviz.engine.risks.rules import sort_risks
 from applyviz.engine.schema.crds import CRDSource
@@ -120,20 +120,35 @@ def _name_unread(lists: Iterable[DependentList]) -> str:
     return ", ".join(one.resource.plural for one in lists if not one.is_whole)
 
 
+def _find_held(named: Mapping[str, str], lists: Iterable[DependentList]) -> Iterator[Risk]:
+    """Yield the risk that what goes with a namespace or a definition has finalizers that controllers must remove."""
+    found = [
+        (finalizer, f"{count} {one.resource.gvk.kind}")
+        for one in lists
+        for finalizer, count in one.held.items()
+        if not is_built_in(finalizer)
+    ]
+    texts = [f"{finalizer} ({objects})" for finalizer, objects in sorted(found)]
+    if texts:
+        more = f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
+        yield FINALIZERS.at(facts={**named, "content": ", ".join(texts[:_NAMED]) + more})
+
+
 def _find_content(change: PlannedObject, lists: Sequence[DependentList]) -> Iterator[Risk]:
-    """Yield the risk that counts what a deleted namespace or definition takes with it."""
-    facts = name_object(change.ref)
+    """Yield the risks that count what a deleted namespace or definition takes with it, and name what holds it."""
+    named = name_object(change.ref)
     if _is(change, _NAMESPACE):
         inside = [found for found in lists if found.namespace == change.ref.name]
-        facts |= {"reach": "namespace", "objects": _count(inside), "unread": _name_unread(inside)}
+        facts = {"reach": "namespace", "objects": _count(inside), "unread": _name_unread(inside)}
     else:
         group, kind = (
             get_at(change.versions.live, path, "") for path in (("spec", "group"), ("spec", "names", "kind"))
         )
         inside = [found for found in lists if not found.namespace and found.resource.gvk[::2] == (group, kind)]
         objects = _count(inside) if inside else "unknown"
-        facts |= {"reach": "kind", "defined": str(kind), "objects": objects, "unread": _name_unread(inside)}
-    yield DEPENDENTS.at(facts=facts)
+        facts = {"reach": "kind", "defined": str(kind), "objects": objects, "unread": _name_unread(inside)}
+    yield DEPENDENTS.at(facts={**named, **facts})
+    yield from _find_held(named, inside)
 
 
 def _find_risks(change: PlannedObject, gone: set[str], lists: Sequence[DependentList]) -> Iterator[Risk]:
