@@ -145,15 +145,25 @@ def _find_data(ref: ObjectRef, live: JSONObject) -> str:
     return _HOLD_DATA.get(key, "")
 
 
+def _list_cluster_addresses(service: JSONObject) -> Iterator[str]:
+    """Yield the cluster IPs of a Service: the first one, and all of them where there are two families."""
+    for address in (get_at(service, ("spec", "clusterIP")), *list_at(service, "spec", "clusterIPs")):
+        if isinstance(address, str):
+            yield address
+
+
 def _list_addresses(live: JSONObject, manifest: JSONObject) -> Iterator[str]:
     """Yield the addresses of an object that its manifest does not state."""
     if live.get("kind") == "Service":
-        address = get_at(live, ("spec", "clusterIP"))
-        if address not in (None, "", "None", get_at(manifest, ("spec", "clusterIP"))):
-            yield f"cluster IP {address}"
+        given = ("", "None", *_list_cluster_addresses(manifest))
+        addresses = dict.fromkeys(_list_cluster_addresses(live))
+        yield from (f"cluster IP {address}" for address in addresses if address not in given)
         stated = [get_at(port, ("nodePort",)) for port in list_at(manifest, "spec", "ports")]
         ports = [get_at(port, ("nodePort",)) for port in list_at(live, "spec", "ports")]
         yield from (f"node port {port}" for port in ports if port and port not in stated)
+        health = get_at(live, ("spec", "healthCheckNodePort"))
+        if health and health != get_at(manifest, ("spec", "healthCheckNodePort")):
+            yield f"health check node port {health}"
     for entry in list_at(live, "status", "loadBalancer", "ingress"):
         address = get_at(entry, ("ip",)) or get_at(entry, ("hostname",))
         if address:

@@ -64,6 +64,17 @@ def test_addresses_of_a_service_are_lost_unless_its_manifest_states_them():
     assert tell("networking.k8s.io/Ingress", {"status": BALANCED})[0][0] == "address-lost"
 
 
+def test_both_cluster_addresses_and_the_health_check_port_are_lost_unless_the_manifest_states_them():
+    live = {"spec": {"clusterIP": "10.0.0.1", "clusterIPs": ["10.0.0.1", "fd00::1", {}], "healthCheckNodePort": 30009}}
+    stated = {"spec": {"clusterIPs": ["10.0.0.1", "fd00::1"], "healthCheckNodePort": 30009}}
+
+    (lost,) = tell("Service", live)
+
+    assert "gives up cluster IP 10.0.0.1, cluster IP fd00::1, health check node port 30009:" in lost[2]
+    assert tell("Service", live, stated) == []
+    assert "gives up cluster IP fd00::1, health" in tell("Service", live, {"spec": {"clusterIP": "10.0.0.1"}})[0][2]
+
+
 def test_finalizers_delay_a_deletion():
     one = {"metadata": {"finalizers": ["example.com/hold"]}}
 
