@@ -54,7 +54,7 @@ class DependentList:
     - `count`: how many objects were read; `namespace` "" stands for all namespaces.
     - `referring`: the objects that refer to one that is deleted, whole; `selecting`: those that select pods, whole.
     - `pods`: whose pods have which labels, where objects are deleted.
-    - `held`: how many objects have each finalizer; of Secrets nothing is kept.
+    - `finalizers`: how many objects have each finalizer; of Secrets nothing is kept.
     - `serving`: the number of ready endpoints of each Service; `volumes`: volumes that were read one by one.
     """
 
@@ -67,7 +67,7 @@ class DependentList:
     selecting: tuple[JSONObject, ...] = ()
     pods: tuple[PodLabels, ...] = ()
     serving: Mapping[str, int] = field(default_factory=dict)
-    held: Mapping[str, int] = field(default_factory=dict)
+    finalizers: Mapping[str, int] = field(default_factory=dict)
     volumes: tuple[JSONObject, ...] = ()
 
 
@@ -120,7 +120,7 @@ def _count_serving(resource: Resource, items: Iterable[JSONObject]) -> Mapping[s
     return dict(found)
 
 
-def _count_held(resource: Resource, items: Iterable[JSONObject]) -> Mapping[str, int]:
+def _count_finalizers(resource: Resource, items: Iterable[JSONObject]) -> Mapping[str, int]:
     """Return how many objects have each finalizer."""
     found: Counter[str] = Counter()
     for item in items if resource.gvk[::2] != _SECRET else ():
@@ -151,7 +151,7 @@ def list_dependents(resource: Resource, namespace: str, gone: Collection[Key] = 
         is_whole,
         len(items),
         serving=_count_serving(resource, items),
-        held=_count_held(resource, items),
+        finalizers=_count_finalizers(resource, items),
     )
     if not gone or resource.gvk[::2] in _WITHOUT_REFERENCES:
         return read

@@ -120,12 +120,12 @@ def _name_unread(lists: Iterable[DependentList]) -> str:
     return ", ".join(one.resource.plural for one in lists if not one.is_whole)
 
 
-def _find_held(named: Mapping[str, str], lists: Iterable[DependentList]) -> Iterator[Risk]:
+def _find_finalizers(named: Mapping[str, str], lists: Iterable[DependentList]) -> Iterator[Risk]:
     """Yield the risk that what goes with a namespace or a definition has finalizers that controllers must remove."""
     found = [
         (finalizer, f"{count} {one.resource.gvk.kind}")
         for one in lists
-        for finalizer, count in one.held.items()
+        for finalizer, count in one.finalizers.items()
         if not is_built_in(finalizer)
     ]
     texts = [f"{finalizer} ({objects})" for finalizer, objects in sorted(found)]
@@ -148,7 +148,7 @@ def _find_content(change: PlannedObject, lists: Sequence[DependentList]) -> Iter
         objects = _count(inside) if inside else "unknown"
         facts = {"reach": "kind", "defined": str(kind), "objects": objects, "unread": _name_unread(inside)}
     yield DEPENDENTS.at(facts={**named, **facts})
-    yield from _find_held(named, inside)
+    yield from _find_finalizers(named, inside)
 
 
 def _find_risks(change: PlannedObject, gone: set[str], lists: Sequence[DependentList]) -> Iterator[Risk]:
