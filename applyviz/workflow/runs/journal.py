@@ -244,7 +244,7 @@ class Journal:
         changed = describe_changed_fields(self.result.change, self.masked, found.outcome)
         detail: dict[str, Any] = {"outcome": found.outcome.value, "detail": found.detail}
         detail["differences"] = list(found.differences)
-        if self.change.operation is Operation.DELETE:
+        if self.change.operation in (Operation.DELETE, Operation.REPLACE):
             detail["operation"] = self.change.operation.value
         if self.answers and not is_compared(self.result.change):
             detail["answer digests"] = dict(self.answers)

@@ -8,6 +8,8 @@ from django.urls import reverse
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import Propagation, Replacement
+from applyviz.records.enums import AuditAction
+from applyviz.records.models import AuditEntry
 from applyviz.web.components.object_links import link_alone
 from applyviz.workflow.plans import planner, reviews
 from tests.stories import Team
@@ -101,6 +103,17 @@ def test_unknown_choice_makes_no_plan(author, refused):
 
 SEALED = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: sealed}\nimmutable: true\ndata: {a: 'VALUE'}\n"
 BROKEN = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {ports: [{port: 99999999}]}\n"
+
+
+def test_history_says_that_the_object_was_deleted_and_re_created(author, team):
+    team.apply(SEALED.replace("VALUE", "1"))
+    team.apply(SEALED.replace("VALUE", "2"), replacement=Replacement(kinds=("ConfigMap",)))
+
+    entries = AuditEntry.objects.filter(action=AuditAction.OBJECT_RESULT).order_by("sequence")
+
+    assert [one.detail.get("operation") for one in entries] == [None, "replace"]
+    for address in (reverse("history:list-entries"), reverse("history:show-entry", args=[entries[1].pk])):
+        assert "deleted and re-created" in author.get(address).content.decode(), address
 
 
 def address_all(plan, name="replace-objects"):

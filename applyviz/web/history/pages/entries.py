@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from applyviz import audit_origin
+from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import AuditAction, Outcome
 from applyviz.records.full_text import split_words
 from applyviz.records.models import ApplyRun, AuditEntry, Plan
@@ -184,13 +185,17 @@ def _about(entry: AuditEntry, wanted: str) -> str:
     return ""
 
 
+_WRITTEN = (Outcome.VERIFIED, Outcome.DIFFERS)
+
+
 def _name_action(entry: AuditEntry) -> tuple[Appearance, str]:
     if entry.detail == NOT_SHOWN:
         return OUTCOME_STYLES[WITHHELD], _("processed an object; the result is not shown to you")
     outcome = entry.detail.get("outcome")
     if entry.action == AuditAction.OBJECT_RESULT and outcome in Outcome.values:
         style = OUTCOME_STYLES[outcome]
-        return style, str(style.word)
+        is_replaced = outcome in _WRITTEN and entry.detail.get("operation") == Operation.REPLACE
+        return style, _("deleted and re-created") if is_replaced else str(style.word)
     area = entry.action.partition(".")[0]
     known = entry.action in AuditAction.values
     style = _ALARM if entry.action in _LOUD else _STYLES.get(area, _STYLES["plan"])
