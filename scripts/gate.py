@@ -295,8 +295,12 @@ class Gate:
         if run:
             _say(f"Run {run['number']} {run['state_text']}: {run['url']}", out=self._out)
             for result in self._api.get(f"runs/{run['number']}/")["objects"]:
-                detail = f": {result['detail']}" if result["detail"] else ""
-                _say(f"  {result['outcome_text']}  {result['kind']} {result['name']}{detail}", out=self._out)
+                notes = (
+                    result["name"],
+                    result["detail"],
+                    "it is deleted and was not created again" * result["is_gone"],
+                )
+                _say(f"  {result['outcome_text']}  {result['kind']} " + ": ".join(filter(None, notes)), out=self._out)
             return DONE if run["state"] == "applied" and set(run["outcomes"]) <= VERIFIED else REFUSED
         return DONE if plan["status"] in GOOD else REFUSED
 

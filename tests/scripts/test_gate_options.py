@@ -95,7 +95,13 @@ class EndedApi:
         named = [(n, outcome) for n, outcome in enumerate(self.outcomes)]
         return {
             "objects": [
-                {"outcome_text": o.replace("-", " "), "kind": "ConfigMap", "name": f"n{n}", "detail": ""}
+                {
+                    "outcome_text": o.replace("-", " "),
+                    "kind": "ConfigMap",
+                    "name": f"n{n}",
+                    "detail": "",
+                    "is_gone": o == "refused",
+                }
                 for n, o in named
             ]
         }
@@ -115,6 +121,14 @@ def test_deleted_object_is_printed_as_deleted_and_is_a_success(outcomes, status)
 
     assert gate.Gate(EndedApi(*outcomes), out, seconds=1).conclude({"run": run}) == status
     assert "  deleted  ConfigMap n0\n" in out.getvalue()
+
+
+def test_object_that_a_replacement_could_not_create_again_is_named():
+    out = io.StringIO()
+    run = {"number": 3, "state": "failed", "state_text": "failed", "url": "u", "outcomes": {"refused": 1}}
+
+    assert gate.Gate(EndedApi("refused"), out, seconds=1).conclude({"run": run}) == gate.REFUSED
+    assert "  refused  ConfigMap n0: it is deleted and was not created again\n" in out.getvalue()
 
 
 def test_links_are_sent_without_files_too():

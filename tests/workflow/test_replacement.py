@@ -12,6 +12,7 @@ from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyMode, Propagation, Replacement
 from applyviz.records.enums import Role, RunState
 from applyviz.records.models import Plan
+from applyviz.web.api import responses
 from applyviz.workflow.foundation.errors import NotValidError
 from applyviz.workflow.people.teams import Scope
 from applyviz.workflow.plans import object_choices, planner, revert, reviews
@@ -165,6 +166,8 @@ def test_failed_creation_offers_the_stored_object_back(team, monkeypatch):
         run = team.work(run)
     assert (run.state, team.outcomes(run), team.live(JOB_PATH)) == (RunState.FAILED, ["refused"], None)
     assert [result.pk for result in revert.find_lost(run.results.select_related("change"))] == [run.results.get().pk]
+    told = responses.present_run_with_results(run, for_user=team.alice, root="")
+    assert [(one["outcome"], one["is_gone"]) for one in told["objects"]] == [("refused", True)]
     assert revert.find_undo_blockers(run, for_user=team.alice) == ()
 
     review = revert.prepare_revert(run, by=team.alice, only_lost=True)()

@@ -51,6 +51,7 @@ from applyviz.workflow.plans.live_values import (
     show_rows,
     show_run,
 )
+from applyviz.workflow.plans.revert import find_lost
 
 
 def _present_preset(review: Review) -> JSONObject | None:
@@ -293,7 +294,7 @@ def _present_retry(run: ApplyRun, person: Person) -> JSONObject:
     return {"objects": objects, "blockers": list(sentences.describe_all(blockers))}
 
 
-def _present_result(result: ObjectResult) -> JSONObject:
+def _present_result(result: ObjectResult, *, is_gone: bool) -> JSONObject:
     return {
         "position": result.position,
         "kind": result.change.kind,
@@ -302,6 +303,7 @@ def _present_result(result: ObjectResult) -> JSONObject:
         "outcome": result.outcome,
         "outcome_text": result.get_outcome_display(),
         "detail": result.detail,
+        "is_gone": is_gone,
         "owners": result.owners.get("state", ""),
         "rollout": result.rollout,
         "addon_attempt": result.addon_attempt,
@@ -309,8 +311,13 @@ def _present_result(result: ObjectResult) -> JSONObject:
 
 
 def present_run_with_results(run: ApplyRun, *, for_user: Person, root: str) -> JSONObject:
-    """Return a run with the outcome of each object, and what a retry could do."""
-    document, listed = present_run(run, root=root), [_present_result(one) for one in list_results(run)]
+    """Return a run with the outcome of each object, and what a retry could do.
+
+    - An object `is_gone` when it was deleted to be replaced and not created again.
+    """
+    results = list_results(run)
+    gone = {result.pk for result in find_lost(results)}
+    document, listed = present_run(run, root=root), [_present_result(one, is_gone=one.pk in gone) for one in results]
     document = {**document, "retry": _present_retry(run, for_user)}
     return {**document, "plan_digest": run.plan.digest, "mark": _mark({**document, "of": listed}), "objects": listed}
 
