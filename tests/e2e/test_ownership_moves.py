@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.conftest import open_tab
+from tests.e2e.test_main_job import drop_files
 from tests.e2e.test_plan_others import look_at
 from tests.e2e.test_resolutions import apply, open_object, open_review, wait_for_plan
 
@@ -77,3 +78,32 @@ def test_live_fields_are_taken_and_managers_move_by_tick(sign_in):
     alice.get_by_role("button", name="Create plan").click()
     wait_for_plan(alice, 3)
     apply(bob, address)
+
+
+def test_short_name_of_an_owner_stays_whole_beside_a_long_one(sign_in):
+    alice, bob = sign_in("alice"), sign_in("bob")
+    text = MAP.replace("taken-from", "renamed")
+    alice.goto("/reviews/new/")
+    drop_files(alice, {"map.yaml": text})
+    alice.get_by_label("Title").fill("Client-side")
+    alice.get_by_label("Namespace").fill("shop")
+    alice.get_by_role("radio", name=re.compile("^Client-side")).check()
+    alice.get_by_label("Field manager", exact=True).fill("kubectl-client-side-apply")
+    alice.get_by_role("button", name="Create plan").click()
+    wait_for_plan(alice, 1)
+    apply(bob, alice.url)
+
+    open_review(alice, "Server-side", {"map.yaml": text.replace("info", "debug")}, manager="applyviz")
+    open_tab(alice, "Changes")
+
+    names = alice.locator("[data-field-row]", has_text="level").first.locator("summary .owner .name")
+    expect(names).to_have_text(["kubectl-client-side-apply", "applyviz"])
+    boxes = names.evaluate_all("all => all.map(one => [one.clientWidth, one.scrollWidth])")
+    (long_shown, long_whole), (short_shown, short_whole) = boxes
+    assert long_shown < long_whole
+    assert short_shown == short_whole
+    before = names.first.locator("..")
+    expect(before).to_have_attribute("title", "kubectl-client-side-apply: kubectl apply, client-side")
+    ends = [box["x"] + box["width"] for box in (names.nth(n).bounding_box() for n in (0, 1))]
+    assert ends[0] < names.nth(1).bounding_box()["x"]
+    assert ends[1] <= alice.viewport_size["width"]

@@ -32,7 +32,6 @@ _KNOWN: dict[str, str | Promise] = {
     "argocd-controller": _("Argo CD"),
     "kustomize-controller": _("Flux"),
     "node-fetch": _("unnamed client"),
-    "applyviz": _("applyviz"),
 }
 
 
@@ -53,6 +52,11 @@ class OwnerChip:
     def identity(self) -> tuple[str, str, str]:
         """Return the key that identifies the same owner at another time."""
         return self.name, self.operation, self.subresource
+
+    @property
+    def title(self) -> str:
+        """Return the name, which a narrow column cuts, with what it is known for."""
+        return f"{self.name}: {self.about}" if self.about else self.name
 
     @property
     def how(self) -> str:

@@ -81,6 +81,19 @@ def test_map_groups_objects_by_what_happens_to_their_owners(as_alice, shop):
     assert "2 more" in reading.text_of(page)
 
 
+def test_owners_of_one_name_are_told_apart_by_how_they_write(as_alice, alice):
+    ours = Owner("ci", "Update")
+    moved = reason(fields("spec", "a"), (US,), (ours,))
+    plan = make_plan(alice, [change("back", moved, reason(fields("spec", "b"), (SET,), (SET,)))])
+
+    page = reading.read(as_alice, address(plan))
+
+    labels = [reading.attribute(svg, "aria-label") for svg in reading.find_all(page, "svg", has="role")]
+    assert "ci (Apply) → ci (Update)" in reading.text_of(page)
+    assert any("1 from ci (Apply) to ci (Update)" in (label or "") for label in labels)
+    assert any("kubectl-set 1 to 1" in (label or "") for label in labels)
+
+
 def test_map_says_who_sets_the_replicas(as_alice, alice):
     scaler = Owner("hpa-controller", "Update", "", "scale")
     scaled = change("web", reason(fields("spec", "replicas"), (scaler,), (scaler,), FieldOperation.KEPT))

@@ -103,7 +103,7 @@ def present_manager(name: str, *, before: int | None, for_user: Visitor) -> Subj
     if not slugs and not written.exists():
         raise NotVisibleError(f"nothing was written as {name}")
     about = present_owner(Owner(name, "", "", "", "")).about
-    facts = [PlanFact(_("Impersonates"), about)]
+    facts = [PlanFact(_("Meaning"), about)]
     facts += [
         PlanFact(
             _("Current fields"),

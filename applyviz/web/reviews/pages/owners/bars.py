@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
+from applyviz.engine.objects.owners import Owner
 from applyviz.engine.planning.model.owner_map import ObjectOwners, OwnerConflict, OwnerShare
+from applyviz.web.components.owners import present_owner
 from applyviz.web.reviews.pages.owners.columns import WIDTH, Columns
 
 LINE = 20
@@ -98,20 +101,27 @@ def _draw_arrow(start: int, end: int, y: int, count: int) -> Arrow:
     return Arrow(path, head, middle, y + 4, str(count))
 
 
+def name_owners(owners: ObjectOwners) -> tuple[str, ...]:
+    """The name of each owner of one object, with how it writes where others have the same name."""
+    found = Counter(share.manager for share in owners.shares)
+    chips = (present_owner(Owner(s.manager, s.operation, subresource=s.subresource)) for s in owners.shares)
+    return tuple(chip.name if found[chip.name] == 1 else f"{chip.name} ({chip.how})" for chip in chips)
+
+
 def describe_owners(owners: ObjectOwners) -> str:
     """The owners of one object in words, with what they hand over and what is in conflict."""
-    shares = owners.shares
+    names = name_owners(owners)
     parts = [
-        _("%(manager)s %(before)d to %(after)d") % {"manager": s.manager, "before": s.before, "after": s.after}
-        for s in shares
+        _("%(manager)s %(before)d to %(after)d") % {"manager": name, "before": s.before, "after": s.after}
+        for name, s in zip(names, owners.shares, strict=True)
     ]
     parts += [
         _("%(count)d from %(source)s to %(target)s")
-        % {"count": h.count, "source": shares[h.source].manager, "target": shares[h.target].manager}
+        % {"count": h.count, "source": names[h.source], "target": names[h.target]}
         for h in owners.handovers
     ]
     parts += [
-        _("%(field)s in conflict with %(manager)s") % {"field": c.field, "manager": shares[c.share].manager}
+        _("%(field)s in conflict with %(manager)s") % {"field": c.field, "manager": names[c.share]}
         for c in owners.conflicts
     ]
     return "; ".join(parts)

@@ -13,7 +13,7 @@ from applyviz.engine.planning.model.owner_map import ObjectOwners, OwnerShare
 from applyviz.engine.planning.model.plan import DELETIONS, Operation
 from applyviz.records.models import ObjectChange
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
-from applyviz.web.reviews.pages.owners.bars import DrawnRow, describe_owners, draw_row
+from applyviz.web.reviews.pages.owners.bars import DrawnRow, describe_owners, draw_row, name_owners
 from applyviz.web.reviews.pages.owners.columns import Columns, ManagerColumn, find_columns
 from applyviz.web.reviews.pages.owners.tree import OwnerTree, present_tree
 from applyviz.web.reviews.pages.plan_context import PlanContext
@@ -78,7 +78,8 @@ def _describe_cause(owners: ObjectOwners, operation: Operation) -> str:
         fields = ", ".join(conflict.field for conflict in owners.conflicts)
         return _("%(fields)s: conflict") % {"fields": fields}
     if owners.handovers:
-        pairs = (f"{shares[h.source].manager} → {shares[h.target].manager}" for h in owners.handovers)
+        names = name_owners(owners)
+        pairs = (f"{names[h.source]} → {names[h.target]}" for h in owners.handovers)
         return ", ".join(dict.fromkeys(pairs))
     if operation in (Operation.CREATE, *DELETIONS):
         return str(OBJECT_STYLES[operation].word)
