@@ -6,6 +6,8 @@ The database is the truth: a duplicate or lost message only changes the timing.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -53,17 +55,33 @@ app.conf.update(
 )
 
 
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Refuse to start with what is not configured; of a signal's errors Celery respects only `SystemExit`."""
+    try:
+        yield
+    except ImproperlyConfigured as error:
+        raise SystemExit(str(error)) from error
+
+
 @celeryd_init.connect
-def _check_keys(**_: object) -> None:
-    """Refuse to start a worker without its keys; of a signal's errors Celery respects only `SystemExit`."""
+def _check_worker(**_: object) -> None:
+    """Refuse to start a worker without its keys, its database or its broker."""
     from applyviz import process_keys  # noqa: PLC0415 - models exist only after the applications are loaded
     from applyviz.clusters import connect  # noqa: PLC0415 - as above
 
-    try:
+    with _refusing():
         process_keys.require_worker_keys()
-    except ImproperlyConfigured as error:
-        raise SystemExit(str(error)) from error
     connect.load_live_client()
+
+
+@beat_init.connect
+def _check_beat(**_: object) -> None:
+    """Refuse to start beat without a broker: what it sends would reach nobody."""
+    from applyviz import process_keys  # noqa: PLC0415 - as above
+
+    with _refusing():
+        process_keys.require_broker()
 
 
 @task_prerun.connect

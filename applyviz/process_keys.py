@@ -1,8 +1,8 @@
-"""Check the keys that each kind of process of a team installation must have, and must not have.
+"""Check the keys that each kind of process of a team installation must have, and must not have, and its addresses.
 
 A web process seals, and computes nothing that a run relies on except approvals; workers open, plan, run and sign. Rule:
-a missing, weak or misplaced key stops the start with the name of its variable. A personal installation is one process
-and creates all of them.
+a missing, weak or misplaced key stops the start with the name of its variable, and so does a missing database or
+broker: without them each process would have one of its own. A personal installation is one process and creates all.
 """
 
 from __future__ import annotations
@@ -23,11 +23,24 @@ def _require(names: tuple[str, ...]) -> None:
         environment.require_key(name, getattr(settings, name))
 
 
-def require_web_keys() -> None:
-    """Raise `ImproperlyConfigured` unless this process has the right keys to serve pages."""
-    sealing.sealing_key()
+def _require_database() -> None:
     if settings.APPLYVIZ_IS_PERSONAL:
+        raise ImproperlyConfigured("DATABASE_URL: it is not set; processes of a team share one database")
+
+
+def require_broker() -> None:
+    """Raise `ImproperlyConfigured` when no other process would get the messages of this one."""
+    if settings.CELERY_BROKER_URL.startswith("memory:"):
+        raise ImproperlyConfigured("REDIS_URL: it is not set; processes of a team exchange messages by Redis")
+
+
+def require_web_keys() -> None:
+    """Raise `ImproperlyConfigured` unless this process has what it needs to serve pages, and no more."""
+    sealing.sealing_key()
+    if settings.APPLYVIZ_IS_PERSONAL and not settings.APPLYVIZ_CHECKPOINT_PUBLIC_KEY:
         return
+    _require_database()
+    require_broker()
     _require(_OF_BOTH)
     for name in _NEVER_WEB:
         if getattr(settings, name):
@@ -43,9 +56,9 @@ def require_web_keys() -> None:
 
 
 def require_worker_keys() -> None:
-    """Raise `ImproperlyConfigured` unless this process has the right keys to plan, run and sign."""
-    if settings.APPLYVIZ_IS_PERSONAL:
-        return
+    """Raise `ImproperlyConfigured` unless this process has what it needs to plan, run and sign."""
+    _require_database()
+    require_broker()
     _require(_OF_WORKERS)
     if not sealing.can_open():
         raise ImproperlyConfigured("APPLYVIZ_OPENING_KEYS: it is not set; a worker needs the keys that open")

@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 WEB = ("-c", "import applyviz.asgi; print('started')")
 WORKER = ("-m", "celery", "--app", "applyviz.celery", "worker", "--pool", "solo")
 BEAT = ("-c", "import applyviz.celery; print('started')")
+BEAT_ITSELF = ("-m", "celery", "--app", "applyviz.celery", "beat", "--scheduler", "celery.beat:Scheduler")
 OPENING = sealing_keys.make_opening_key()
 DIGEST = "a-digest-key-that-only-this-test-knows-1"
 BOTH = {
@@ -63,6 +64,11 @@ def start(words: tuple[str, ...], folder: Path, keys: dict[str, str]) -> tuple[i
         (WORKER, {**OF_WORKER, "APPLYVIZ_APPROVAL_KEY": ""}, "APPLYVIZ_APPROVAL_KEY: it is not set"),
         (WORKER, {**OF_WORKER, "APPLYVIZ_DIGEST_KEY": "0123456789"}, "APPLYVIZ_DIGEST_KEY: it is too short"),
         (WORKER, {**OF_WORKER, "APPLYVIZ_OPENING_KEYS": ""}, "APPLYVIZ_OPENING_KEYS: it is not set"),
+        (WEB, {**OF_WEB, "DATABASE_URL": ""}, "DATABASE_URL: it is not set"),
+        (WORKER, {**OF_WORKER, "DATABASE_URL": ""}, "DATABASE_URL: it is not set"),
+        (WEB, {**OF_WEB, "REDIS_URL": ""}, "REDIS_URL: it is not set"),
+        (WORKER, {**OF_WORKER, "REDIS_URL": ""}, "REDIS_URL: it is not set"),
+        (BEAT_ITSELF, {"SECRET_KEY": BOTH["SECRET_KEY"], "REDIS_URL": ""}, "REDIS_URL: it is not set"),
     ],
 )
 def test_no_process_starts_with_keys_that_protect_nothing(
