@@ -68,10 +68,16 @@ def _refusing() -> Iterator[None]:
 def _check_worker(**_: object) -> None:
     """Refuse to start a worker without its keys, its database or its broker."""
     from applyviz import process_keys  # noqa: PLC0415 - models exist only after the applications are loaded
-    from applyviz.clusters import connect  # noqa: PLC0415 - as above
 
     with _refusing():
         process_keys.require_worker_keys()
+
+
+@celeryd_init.connect
+def _load_client(**_: object) -> None:
+    """Load the client of clusters once, before this worker forks."""
+    from applyviz.clusters import connect  # noqa: PLC0415 - as above
+
     connect.load_live_client()
 
 

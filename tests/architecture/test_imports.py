@@ -10,7 +10,7 @@ import pytest
 SLOW = ("kubernetes", "asyncssh", "deepdiff")
 _LOAD = """
 import django; django.setup(); import sys, applyviz.urls, applyviz.tasks; print(*sys.modules)
-from applyviz import celery; celery.app.loader.import_default_modules(); celery._check_keys(); print(*sys.modules)
+from applyviz import celery; celery.app.loader.import_default_modules(); celery._load_client(); print(*sys.modules)
 """
 
 
