@@ -17,6 +17,7 @@ _MOST = 4000
 _NAMED = 3
 _VERBS = 10
 _EVERY = {"*": "every verb"}
+_NO_ROLE = "no role"
 Permission = tuple[str, str]
 """A verb, and what it is allowed on."""
 
@@ -94,7 +95,7 @@ def _name_subject(subject: JSONValue) -> str:
 
 def _name_role(binding: JSONObject) -> str:
     role = map_at(binding, "roleRef")
-    return f"{role.get('kind')} {role.get('name')}" if role else ""
+    return " ".join(str(role[name]) for name in ("kind", "name") if role.get(name))
 
 
 def _compare_bindings(before: JSONObject, after: JSONObject) -> dict[str, str]:
@@ -102,8 +103,8 @@ def _compare_bindings(before: JSONObject, after: JSONObject) -> dict[str, str]:
     old, new = ([_name_subject(one) for one in list_at(obj, "subjects")] for obj in (before, after))
     had, has = ({*old}, {*new}) if former == role or not role else (set[str](), set[str]())
     return {
-        "role": role,
-        "former": former,
+        "role": role or (_NO_ROLE if after else ""),
+        "former": former or (_NO_ROLE if before else ""),
         "bound": join_names(one for one in new if one not in had),
         "unbound": join_names(one for one in old if one not in has),
         "moved": "yes" if former and role and former != role else "",
