@@ -8,7 +8,7 @@ the same manifest makes of the object after this one is calculated. Defaults ins
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.merge import patches
@@ -37,11 +37,34 @@ def is_directive(name: str) -> bool:
     return name.startswith(_DIRECTIVES)
 
 
-def _find_cause(where: PlainPath, value: JSONValue, after: JSONValue, *, is_there: bool) -> str:
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """One node of the manifest: its path, its value, and its schema (None if unknown).
+
+    - `has_status`: a write of the object does not reach its status.
+    """
+
+    path: PlainPath
+    value: JSONValue
+    node: Node | None
+    has_status: bool
+
+    def enter(self, name: str) -> _Place:
+        node = self.node.child(name) if self.node is not None else None
+        return replace(self, path=(*self.path, name), value=get_at(self.value, (name,)), node=node)
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether the node is a list whose entries are merged by a key."""
+        node = self.node
+        return node is not None and "merge" in node.patch_strategy and bool(node.patch_merge_key)
+
+
+def _find_cause(at: _Place, value: JSONValue, after: JSONValue, *, is_there: bool) -> str:
     """Return why the object after apply still differs from what the manifest asks for."""
-    if where == ("status",) or (where[0] == "status" and value is not None):
+    if at.path[0] == "status" and at.has_status and (value is not None or is_there):
         return "the server ignores status here"
-    if where == ("stringData",):
+    if at.path == ("stringData",):
         return "the server turns it into data and never keeps it"
     if value is None:
         return (
@@ -50,25 +73,6 @@ def _find_cause(where: PlainPath, value: JSONValue, after: JSONValue, *, is_ther
     if isinstance(value, list) and is_within(value, after):
         return "the server adds defaults to its entries"
     return "the server keeps it in another form" if is_there else "the server does not keep it"
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """One node of the manifest: its path, its value, and its schema (None if unknown)."""
-
-    path: PlainPath
-    value: JSONValue
-    node: Node | None
-
-    def enter(self, name: str) -> _Place:
-        node = self.node.child(name) if self.node is not None else None
-        return _Place((*self.path, name), get_at(self.value, (name,)), node)
-
-    @property
-    def is_merged(self) -> bool:
-        """Whether the node is a list whose entries are merged by a key."""
-        node = self.node
-        return node is not None and "merge" in node.patch_strategy and bool(node.patch_merge_key)
 
 
 def _repeats(patch: JSONObject, after: JSONObject, at: _Place) -> Iterator[tuple[PlainPath, str]]:
@@ -86,7 +90,7 @@ def _repeats(patch: JSONObject, after: JSONObject, at: _Place) -> Iterator[tuple
         elif isinstance(value, list) and value and below.is_merged and isinstance(before, list | None):
             yield from _repeat_entries(value, before or [], below)
         else:
-            yield below.path, _find_cause(below.path, value, before, is_there=name in after)
+            yield below.path, _find_cause(below, value, before, is_there=name in after)
 
 
 def _index(entries: list[JSONValue], key: tuple[str, ...]) -> dict[JSONValue, Mapping[str, JSONValue]]:
@@ -109,12 +113,17 @@ def _repeat_entries(entries: list[JSONValue], after: list[JSONValue], at: _Place
         if isinstance(name, (Mapping, list)) or name not in sent or name not in kept:
             continue
         again = {part: value for part, value in sent[name].items() if part not in key}
-        yield from _repeats(again, kept[name], _Place((*at.path, index), item, node.items if node else None))
+        entry = replace(at, path=(*at.path, index), value=item, node=node.items if node else None)
+        yield from _repeats(again, kept[name], entry)
+
+
+def _start(subject: RiskSubject) -> _Place:
+    return _Place((), subject.manifest, root_of(subject), subject.kind is not None and subject.kind.has_status)
 
 
 def describe_idle_patch(subject: RiskSubject, patch: JSONObject) -> str:
     """Return what a patch without an effect sends to the live object, and why; "" if only the order of entries."""
-    found = _repeats(patch, subject.live or {}, _Place((), subject.manifest, root_of(subject)))
+    found = _repeats(patch, subject.live or {}, _start(subject))
     named = [(render_path(path_of(subject, where)).removeprefix("."), cause) for where, cause in found]
     if not named:
         return ""
@@ -134,7 +143,7 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
         patch = patches.compute(wanted, wanted, after, kind=subject.kind).body
     except MergeError:
         return
-    for where, cause in _repeats(patch, after, _Place((), manifest, root_of(subject))):
+    for where, cause in _repeats(patch, after, _start(subject)):
         path = path_of(subject, where)
         facts = {"field": render_path(path).removeprefix("."), "cause": cause}
         yield REPEATING_PATCH.at(path, facts, position_of(subject, where))
