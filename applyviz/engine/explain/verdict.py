@@ -63,7 +63,7 @@ def judge_server(versions: ObjectVersions, path: FieldPath, row: Row) -> LeafExp
         operation is not UNCHANGED and _asks_nothing(merged, live) and is_answer_to(live, after)
     ):
         return None
-    if operation is not UNCHANGED and _is_part_of(merged, after):
+    if operation is not UNCHANGED and not _asks_nothing(merged, live) and _is_part_of(merged, after):
         return None  # the merge asks for it, and the server leaves out the rest
     if merged is MISSING and after == {} and versions.merged.is_hollow(path):
         return None  # the server leaves out the empty maps that the merge asks for below, and the rest is this

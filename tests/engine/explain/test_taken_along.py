@@ -103,3 +103,13 @@ def test_of_very_many_entries_with_one_key_each_still_shares_it():
     found = find(case, f'{POD}.ports[containerPort=53,protocol="TCP"].hostPort')
 
     assert found[:2] == ["cleared", "from-another-entry"]
+
+
+def test_entry_that_the_server_shrinks_unasked_is_changed_by_the_server():
+    both = {"spec": {"template": {"spec": {"nodeSelector": {"disk": "ssd", "zone": "a"}}}}}
+    one = {"spec": {"template": {"spec": {"nodeSelector": {"disk": "ssd"}}}}}
+    path = fields("spec", "template", "spec", "nodeSelector")
+
+    found = explain_field(path, mode="client", manifest=both, live=both, merged=both, after=one)
+
+    assert found == (FieldOperation.CHANGED, Reason.SERVER_CHANGED)
