@@ -233,17 +233,17 @@ def test_nothing_that_moves_is_explained_by_who_owns_what(box):
     owners = "Its fields belong to applyviz (Apply: 5), kubectl-edit (Update: 4)."
     assert told(box.plan_one(WEB, take(REPLICAS))) == []
     assert told(box.plan_one(WEB, take(REPLICAS, manager="helm"))) == [
-        f"spec.replicas does not move: helm does not own it through the object itself. {owners}"
+        f"No field moves: no entry of helm for the object itself names spec.replicas. {owners}"
     ]
     selector = ("f:spec", "f:selector")
     short = WEB.replace("  replicas: 3\n", "")
     assert told(box.plan_one(short, take(selector, manager=""))) == [
-        f"spec.selector does not move: no other manager owns it through the object itself. {owners}"
+        f"No field moves: no entry of another manager for the object itself names spec.selector. {owners}"
     ]
 
     given = ApplyOptions(handovers=(Handover(KEY, REPLICAS),))
     assert told(box.plan_one(short, given)) == [
-        "spec.replicas is not handed over: this manager is not its only owner, so it keeps its value without a move. "
+        "Nothing is handed over: this apply removes no value of spec.replicas, as this manager is not the only owner. "
         + owners
     ]
 
@@ -256,6 +256,46 @@ def test_nothing_that_moves_is_explained_by_who_owns_what(box):
         "No field moves from helm, kubectl-edit: server-side apply takes over what an Update of the object itself set. "
         + owners
     ]
+
+
+def test_field_of_which_its_manager_owns_only_the_map_around_it_is_named_by_no_entry():
+    box = Box()
+    made = box.plan_one(WEB).versions.manifest
+    box.handle(Request("POST", PATH.rpartition("/")[0], {"fieldManager": "kubectl-create"}, body=made))
+    box.apply(WEB)
+
+    (text,) = told(
+        box.plan_one(WEB, take(("f:spec", "f:selector", "f:matchLabels", "f:app"), manager="kubectl-create"))
+    )
+
+    assert text.startswith("No field moves: no entry of kubectl-create for the object itself names spec.selector.match")
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (take(REPLICAS, manager="applyviz"), "No field moves: applyviz is the field manager of this apply. "),
+        (
+            ApplyOptions(takes_from=("kubectl-edit",)),
+            "No field moves from kubectl-edit: of kubectl-edit and before-first-apply, server-side apply takes over "
+            "only what the manifest sets. ",
+        ),
+        (
+            ApplyOptions(handovers=(Handover(KEY, ("f:spec", "f:minReadySeconds")),)),
+            "Nothing is handed over: this apply removes no value of spec.minReadySeconds, as this manager is not the "
+            "only owner. ",
+        ),
+    ],
+)
+def test_choice_that_moves_nothing_of_owners_that_could_is_explained(options, expected):
+    box = Box()
+    box.apply(WEB)
+    paused = {"spec": {"paused": True}}
+    assert box.handle(Request("PATCH", PATH, {"fieldManager": "kubectl-edit"}, MERGE_PATCH, paused)).is_ok
+
+    (text,) = told(box.plan_one(WEB, options))
+
+    assert text == expected + "Its fields belong to applyviz (Apply: 6), kubectl-edit (Update: 1)."
 
 
 def test_manager_that_is_named_for_one_object_gives_up_its_fields_there_alone(box):

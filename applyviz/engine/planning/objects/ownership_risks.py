@@ -17,6 +17,7 @@ from applyviz.engine.objects.fieldsets import read_fields
 from applyviz.engine.objects.lookups import ABSENT, FieldFinder
 from applyviz.engine.objects.paths import FieldPath, fields, render_path
 from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.ownership.client_side import find_named
 from applyviz.engine.ownership.managed_fields import find_entries
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Handover
@@ -96,7 +97,8 @@ def _list_idle(change: PlannedObject, options: ApplyOptions) -> Iterator[tuple[d
     moved = {name for one in placeholders for name in one.managers or ()} | {name for _, name in taken}
     is_unchanged, is_server_side = change.operation is Operation.UNCHANGED, options.mode is ApplyMode.SERVER
     if is_unchanged and options.takes_from and moved.isdisjoint(options.takes_from):
-        yield {"how": options.mode.value, "managers": ", ".join(options.takes_from)}, []
+        is_part = is_server_side and find_named(change.versions.live or {}, options.takes_from)
+        yield {"how": "part" if is_part else options.mode.value, "managers": ", ".join(options.takes_from)}, []
     if not is_server_side:
         return
     given = [one.path for one in options.list_handovers(change.ref.key)]
@@ -108,7 +110,8 @@ def _list_idle(change: PlannedObject, options: ApplyOptions) -> Iterator[tuple[d
         if (one.path, one.manager) not in taken:
             idle.setdefault(one.manager, []).append(one.path)
     for manager, paths in idle.items():
-        yield ({"how": "named", "managers": manager} if manager else {"how": "others"}), paths
+        how = "self" if manager == options.field_manager else "named" if manager else "others"
+        yield {"how": how, "managers": manager}, paths
 
 
 def find_idle_moves(change: PlannedObject, options: ApplyOptions) -> Iterator[Risk]:

@@ -25,9 +25,14 @@ _MOVES = {
 _NOT_MOVED = {
     "server": "No field moves from {managers}: server-side apply takes over what an Update of the object itself set.",
     "client": "No field moves from {managers}: client-side apply takes over what an Apply of the object itself set.",
-    "named": "{fields} does not move: {managers} does not own it through the object itself.",
-    "given": "{fields} is not handed over: this manager is not its only owner, so it keeps its value without a move.",
-    "others": "{fields} does not move: no other manager owns it through the object itself.",
+    "part": (
+        "No field moves from {managers}: of kubectl-edit and before-first-apply, server-side apply takes over only "
+        "what the manifest sets."
+    ),
+    "self": "No field moves: {managers} is the field manager of this apply.",
+    "named": "No field moves: no entry of {managers} for the object itself names {fields}.",
+    "given": "Nothing is handed over: this apply removes no value of {fields}, as this manager is not the only owner.",
+    "others": "No field moves: no entry of another manager for the object itself names {fields}.",
 }
 
 
