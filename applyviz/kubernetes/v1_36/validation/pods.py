@@ -14,7 +14,7 @@ from applyviz.kubernetes.v1_36.validation.addresses import validate_address
 from applyviz.kubernetes.v1_36.validation.affinity import validate_affinity
 from applyviz.kubernetes.v1_36.validation.containers import validate_containers, validate_resources
 from applyviz.kubernetes.v1_36.validation.scheduling import validate_scheduling
-from applyviz.kubernetes.v1_36.validation.security import validate_own_users, validate_pod_security
+from applyviz.kubernetes.v1_36.validation.security import validate_host_users, validate_pod_security
 from applyviz.kubernetes.v1_36.validation.volumes import validate_volumes
 
 _RESTART_POLICIES = ("Always", "OnFailure", "Never")
@@ -45,7 +45,7 @@ def validate_pod_spec(spec: JSONObject, path: str, *, is_pod: bool = False) -> I
     yield from validate_pod_security(spec, path)
     yield from validate_affinity(spec.get("affinity") or {}, f"{path}.affinity")
     yield from _validate_dns(spec, f"{path}.dnsConfig")
-    yield from validate_own_users(spec, path)
+    yield from validate_host_users(spec, path)
     yield from validate_scheduling(spec, path)
     for name, find_problems in _NAMES:
         problems = find_problems(spec[name]) if spec.get(name) else []

@@ -20,7 +20,7 @@ _PROC_MOUNTS = ("Default", "Unmasked")
 _GROUP_CHANGES = ("Always", "OnRootMismatch")
 _GROUP_POLICIES = ("Merge", "Strict")
 _NO_ESCALATION = "cannot set `allowPrivilegeEscalation` to false and "
-_OWN_USERS = "when `hostUsers` is false"
+_NO_HOST_USERS = "when `hostUsers` is false"
 _SEGMENT = "[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _SYSCTL = rf"^({_SEGMENT}[\./])*{_SEGMENT}$"
 
@@ -58,17 +58,17 @@ def validate_container_security(context: JSONObject, path: str) -> Iterator[Fiel
             yield invalid(path, {**context}, f"{_NO_ESCALATION}`capabilities.Add` CAP_SYS_ADMIN")
 
 
-def validate_own_users(spec: JSONObject, path: str) -> Iterator[FieldError]:
-    """Yield what a Pod with users of its own cannot have: namespaces of the host, and devices."""
+def validate_host_users(spec: JSONObject, path: str) -> Iterator[FieldError]:
+    """Yield the namespaces of the host and the devices that a Pod in its own user namespace must not use."""
     if spec.get("hostUsers") is not False:
         return
     # The server writes two of the names with a capital letter.
     shared = {"hostNetwork": "hostNetwork", "hostPID": "HostPID", "hostIPC": "HostIPC"}
-    yield from (forbidden(f"{path}.{shown}", _OWN_USERS) for name, shown in shared.items() if spec.get(name))
+    yield from (forbidden(f"{path}.{shown}", _NO_HOST_USERS) for name, shown in shared.items() if spec.get(name))
     for kind in ("initContainers", "containers"):
         for i, container in enumerate(spec.get(kind) or ()):
             if container.get("volumeDevices"):
-                yield forbidden(f"{path}.{kind}[{i}].volumeDevices", _OWN_USERS)
+                yield forbidden(f"{path}.{kind}[{i}].volumeDevices", _NO_HOST_USERS)
 
 
 def _validate_ids(context: JSONObject, path: str, names: tuple[str, ...]) -> Iterator[FieldError]:
