@@ -17,7 +17,8 @@ _ADDRESS = "the address is outside the range of a cluster that only its server k
 _BREAKS = "the server breaks down over `$setElementOrder` of maps in a list that is replaced, and closes the connection"
 _EMPTY = "the server keeps an empty list apart from null in its refusal, the product does not"
 _OWNERS = (
-    "the Namespace has no owner but last-applied after the server's apply; the product names before-first-apply, too"
+    "the apply leaves the Namespace without owners: kubectl has written last-applied by then, the product writes it "
+    "next, so that the server names before-first-apply, too"
 )
 UNRECORDED: Mapping[str, str] = {
     **dict.fromkeys(
