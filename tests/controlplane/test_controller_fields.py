@@ -78,7 +78,7 @@ spec:
   names: {plural: things, kind: Thing}
   versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
 """
-# What the API server itself watches: nobody serves the one, the other names a level that does not exist.
+# The API server watches both: no server serves the APIService, and the level of the FlowSchema does not exist.
 WATCHED = """\
 apiVersion: apiregistration.k8s.io/v1
 kind: APIService

@@ -55,7 +55,7 @@ class Pipeline:
         self.installation.do(f"approve({number})")
 
     def apply(self, *texts: str, **lists: list[dict[str, Any]]) -> str:
-        """What the gate says about a plan that is approved and applied."""
+        """Plan, approve and apply, and return what the gate prints then."""
         gate = self.gate(*texts, **lists)
         self.accept(gate.wait_for(SHOWN))
         status, said = gate.end()

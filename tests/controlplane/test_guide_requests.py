@@ -1,4 +1,4 @@
-"""What the guide says of the requests of kubectl, of `diff`, `get -f` and repeated patches holds for the real one."""
+"""The guide is right about the requests of the real kubectl, about `diff`, `get -f` and repeated patches."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ DROPPED = {"web.yaml": SCALED.replace("  replicas: 3\n", ""), "scaler.yaml": SCA
 
 @dataclass
 class Observed:
-    """What was seen of `replicas`: samples with the moment of each, and each version that the server stored."""
+    """Observations of `replicas`: samples with the moment of each, and each version that the server stored."""
 
     samples: list[tuple[float, object]] = field(default_factory=list)
     versions: list[JSONObject] = field(default_factory=list)
@@ -101,7 +101,7 @@ def replay(product: Product, namespace: str, first: JSONObject) -> list[JSONObje
 
 @contextmanager
 def observing(product: Product, namespace: str) -> Iterator[Observed]:
-    """Read `replicas` every 50 ms in a thread of its own, before the first and after the last act too; then replay."""
+    """Read `replicas` every 50 ms in a separate thread, before the first and after the last act too; then replay."""
     path = f"/apis/apps/v1/namespaces/{namespace}/deployments/web"
     seen, stop = Observed(), threading.Event()
     reader = connect.open_reader(product.cluster)

@@ -1,4 +1,4 @@
-"""What a text holds encoded is read layer by layer, and what the limits do not allow to read is said to be there."""
+"""Encoded text is decoded layer by layer, and text beyond the limits is marked as not read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fields that controllers of Kubernetes write by their job are told apart from what people write."""
+"""Fields that controllers of Kubernetes write by their job are distinguished from fields that people write."""
 
 from __future__ import annotations
 
