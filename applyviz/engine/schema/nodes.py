@@ -153,12 +153,12 @@ class SchemaNode:
 
     @property
     def properties(self) -> Mapping[str, SchemaNode]:
-        """The declared fields."""
+        """The declared fields, in the order of the schema, whichever was asked for before."""
         if self._target is not None:
             return self._target.properties
         if not self._is_complete:
-            for name in self._raw_properties():
-                self._find_property(name)
+            found = ((name, self._find_property(name)) for name in self._raw_properties())
+            self._children = {name: node for name, node in found if node is not None}
             self._is_complete = True
         return self._children
 

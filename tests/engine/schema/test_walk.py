@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from applyviz.engine.objects.paths import fields, index, key, value
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.schema.builtin import bundled
+from applyviz.engine.schema.nodes import SchemaNode
 from applyviz.engine.schema.walk import MISSING, find_value, list_leaves
 
 POD = bundled().find_kind(GroupVersionKind("", "v1", "Pod")).root
@@ -78,3 +79,11 @@ def test_every_leaf_is_found_at_its_path(obj):
     leaves = list_leaves(POD, obj)
 
     assert {path: find_value(POD, obj, path) for path in leaves} == leaves
+
+
+def test_fields_come_in_the_order_of_the_schema_whichever_was_asked_for_first():
+    raw = {"type": "object", "properties": {name: {"type": "string"} for name in "abc"}}
+    node = SchemaNode(raw, {})
+
+    assert node.child("c") is not None
+    assert list(node.properties) == ["a", "b", "c"]
