@@ -57,6 +57,7 @@ LISTS = {"link": ("URL", "a file that the server fetches"), "replace": ("KIND", 
 }  # fmt: skip
 # How long a server may be unavailable: at the start, where the address may be wrong, and after its first answer.
 PATIENCE, AWAY_AT_FIRST, AWAY = 25, 10.0, 300.0
+NOT_CREATED = "it is deleted and was not created again"
 _MARKS = {"create": "+", "update": "~", "replace": "±", "prune": "-", "delete": "-", "blocked": "!", "error": "x"}
 PLANNING, BEFORE = frozenset({"reading", "planning"}), frozenset({"reading", "planning", "needs-approval"})
 
@@ -291,15 +292,10 @@ class Gate:
 
     def conclude(self, plan: dict[str, Any]) -> int:
         """Print how it ended; return the exit status."""
-        run = plan.get("run")
-        if run:
+        if run := plan.get("run"):
             _say(f"Run {run['number']} {run['state_text']}: {run['url']}", out=self._out)
             for result in self._api.get(f"runs/{run['number']}/")["objects"]:
-                notes = (
-                    result["name"],
-                    result["detail"],
-                    "it is deleted and was not created again" * result["is_gone"],
-                )
+                notes = (result["name"], result["detail"], NOT_CREATED * result["is_gone"])
                 _say(f"  {result['outcome_text']}  {result['kind']} " + ": ".join(filter(None, notes)), out=self._out)
             return DONE if run["state"] == "applied" and set(run["outcomes"]) <= VERIFIED else REFUSED
         return DONE if plan["status"] in GOOD else REFUSED
