@@ -104,7 +104,11 @@ def _record(text):
 def test_requests_are_answered_while_nobody_reads_the_log(tmp_path):
     """Each request writes a line: many more than the pipe holds."""
     port = free_port()
-    own = environment(tmp_path, f"sqlite:///{tmp_path / 'web.sqlite3'}") | {"LOG_LEVEL": "DEBUG"}
+    # Nothing here sends a message: the broker is only named.
+    own = environment(tmp_path, f"sqlite:///{tmp_path / 'web.sqlite3'}") | {
+        "LOG_LEVEL": "DEBUG",
+        "REDIS_URL": "redis://",
+    }
     own["APPLYVIZ_SEALING_KEY"] = sealing_keys.sealing_key_of(own.pop("APPLYVIZ_OPENING_KEYS"))
     own["APPLYVIZ_CHECKPOINT_PUBLIC_KEY"] = public_key_of(own.pop("APPLYVIZ_DIGEST_KEY"))
     command = ["-m", "uvicorn", "applyviz.asgi:application", "--port", str(port), "--lifespan", "off"]
