@@ -66,7 +66,8 @@ def run_web() -> Iterator[tuple[int, int]]:
     """The web server on this database: its port and process."""
     port = free_port()
     command = [sys.executable, "-m", "uvicorn", "applyviz.asgi:application", "--port", str(port), "--lifespan", "off"]
-    environment = os.environ | {"ALLOWED_HOSTS": "127.0.0.1", "APPLYVIZ_HTTPS": "off"}
+    # Nothing here sends a message: the broker is only named.
+    environment = {"REDIS_URL": "redis://", **os.environ, "ALLOWED_HOSTS": "127.0.0.1", "APPLYVIZ_HTTPS": "off"}
     with subprocess.Popen([*command, "--log-level", "error"], cwd=ROOT, env=environment) as process:
         try:
             wait_for_answer(port)
