@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from typing import TypeVar
+from zlib import compress
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -21,6 +22,7 @@ from applyviz.records.models import (
     IdentityMapping,
     ObjectChange,
     Plan,
+    PlanDetails,
     Policy,
     PolicyVersion,
     Review,
@@ -127,6 +129,11 @@ def make_plan_row(
     )
     row_macs.vouch(plan)
     plan.save()
+    if state == PlanState.COMPLETE:
+        nothing = compress(b"{}")
+        PlanDetails.objects.create(
+            plan=plan, impact={}, overview={}, quotas=[], staying=[], graph=nothing, owners=nothing
+        )
     for position in range(changes):
         given = {
             "version": "v1",

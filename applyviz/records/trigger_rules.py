@@ -369,6 +369,27 @@ GUARDS = (
         _IS_FINISHED.format("OLD"),
         "changes of a finished plan are never deleted",
     ),
+    Guard(
+        "details_are_fixed",
+        "records_plandetails",
+        "UPDATE",
+        _IS_FINISHED.format("OLD"),
+        "the details of a finished plan are immutable",
+    ),
+    Guard(
+        "details_no_late_insert",
+        "records_plandetails",
+        "INSERT",
+        _IS_FINISHED.format("NEW"),
+        "no details can be added to a finished plan",
+    ),
+    Guard(
+        "details_no_delete",
+        "records_plandetails",
+        "DELETE",
+        _IS_FINISHED.format("OLD"),
+        "the details of a finished plan are never deleted",
+    ),
 )
 
 KEPT_TABLES = tuple(dict.fromkeys(guard.table for guard in GUARDS if guard.event == "DELETE"))

@@ -52,7 +52,7 @@ def shape_of(plan: Plan, guess: str) -> str:
     rows = [
         [row.operation, row.has_effect, row.conflicts, row.risks, row.error, row.document] for row in plan.changes.all()
     ]
-    text = json.dumps([rows, plan.counts, plan.summary.get("sentence")], ensure_ascii=False)
+    text = json.dumps([rows, plan.counts, plan.details.impact], ensure_ascii=False)
     for written in (
         json.dumps(json.dumps(json.dumps(guess)))[1:-1],
         json.dumps(json.dumps(guess))[1:-1],

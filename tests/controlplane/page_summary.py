@@ -17,7 +17,7 @@ from applyviz.engine.planning.model.resources import sum_resources
 from applyviz.engine.risks.model import Risk
 from applyviz.web.components.phrases import describe_risk
 from applyviz.web.reviews.pages.plan_summary import present_impact
-from applyviz.web.reviews.pages.resource_sums import list_resources
+from applyviz.web.reviews.pages.resource_sums import present_sum
 from tests.controlplane.page_facts import LAST_APPLIED
 from tests.controlplane.pages import ROLLED, TEMPLATE, Pages, Told, find_class, show_fact
 from tests.controlplane.takeover import JSONObject
@@ -263,11 +263,8 @@ def _judge_resources(pages: Pages, rows: list[list[str]], all_told: list[Told]) 
         for t in all_told
         if t.change.ref.gvk.kind in (*ROLLED, "ReplicaSet", "ReplicationController", "Pod")
     ]
-    sums = [
-        {"namespace": s.namespace, "bound": s.bound, "resource": s.resource, "before": s.before, "after": s.after}
-        for s in sum_resources(lived)
-    ]
-    real = [[r.namespace, str(r.word), r.before, r.after] for r in list_resources({"resources": sums})]
+    sums = map(present_sum, sum_resources(lived))
+    real = [[r.namespace, str(r.word), r.before, r.after] for r in sums]
     for row in rows:
         pages.expect(" ".join(row), is_true=row in real, kind="requests and limits")
     pages.expect(f"sums of requests and limits: {len(rows)} of {len(real)}", is_true=len(rows) == len(real))

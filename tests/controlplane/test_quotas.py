@@ -13,6 +13,7 @@ import yaml
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.models import Plan
 from applyviz.workflow import runs
+from applyviz.workflow.plans import plan_details
 from tests.builders import acknowledge_all, open_dangers
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.product import Product
@@ -60,7 +61,7 @@ def _wait_for_usage(plane: ControlPlane) -> None:
 
 
 def _find(plan: Plan) -> dict[str, tuple[str, str, str, str]]:
-    return {one["resource"]: (one["used"], one["after"], one["hard"], one["fit"]) for one in plan.summary["quotas"]}
+    return {one.resource: (one.used, one.after, one.hard, one.fit) for one in plan_details.list_quotas(plan)}
 
 
 def _run(product: Product, plan: Plan) -> None:

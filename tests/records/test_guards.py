@@ -19,6 +19,7 @@ from applyviz.records.models import (
     Grant,
     ObjectChange,
     Plan,
+    PlanDetails,
     PolicyVersion,
     Resolution,
     Review,
@@ -98,6 +99,8 @@ def test_complete_plan_is_immutable():
     assert "immutable" in refused(lambda: Plan.objects.filter(pk=plan.pk).update(digest="b" * 64))
     assert "immutable" in refused(lambda: ObjectChange.objects.filter(plan=plan).update(effect="f" * 64))
     assert "never deleted" in refused(lambda: ObjectChange.objects.filter(plan=plan).delete())
+    assert "immutable" in refused(lambda: PlanDetails.objects.filter(plan=plan).update(overview={}))
+    assert "never deleted" in refused(lambda: PlanDetails.objects.filter(plan=plan).delete())
 
 
 def test_whoever_had_a_hand_in_a_plan_does_not_approve_it():

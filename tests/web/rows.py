@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from django.contrib.auth.models import User
 
-from applyviz.engine.planning.digest.serialize import change_to_json, options_to_json
+from applyviz.engine.planning.digest.serialize import change_to_json, options_from_json, options_to_json, to_json
 from applyviz.engine.planning.model import plan as engine
+from applyviz.engine.planning.model.graph import PlanGraph
+from applyviz.engine.planning.model.overview import Overviewer
 from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.planning.model.summary import PlanSummary
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import PlanState
 from applyviz.records.models import (
@@ -27,7 +30,7 @@ from applyviz.records.models import (
 from applyviz.records.sealing import Unsealed
 from applyviz.workflow import policies
 from applyviz.workflow.foundation import row_macs
-from applyviz.workflow.plans import live_values
+from applyviz.workflow.plans import live_values, plan_details
 from tests.builders import make_approval
 
 NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
@@ -88,9 +91,10 @@ def make_plan(
     problems: tuple[dict[str, object], ...] = (),
     error: str = "",
     applied_by: str = "",
-    summary: Mapping[str, object] | None = None,
+    impact: PlanSummary | None = None,
+    graph: PlanGraph | None = None,
 ) -> Plan:
-    """A review with one plan; `summary` is kept beside what the rows say."""
+    """A review with one plan; `impact` and `graph` are kept beside what the changes say."""
     number = Review.objects.count() + 1
     cluster = Cluster.objects.first() or make_cluster()
     review = Review.objects.create(
@@ -113,16 +117,35 @@ def make_plan(
     )
     row_macs.vouch(plan)
     plan.save()
+    changes = tuple(changes)
     rows = [make_change(plan, position, change) for position, change in enumerate(changes)]
     counts: dict[str, int] = {}
     for row in rows:
         counts[row.operation] = counts.get(row.operation, 0) + 1
     values = {"state": state, "counts": counts, "problems": list(problems), "error": error}
-    values["summary"] = {**live_values.keep_compared(rows), **(summary or {})}
     if state == PlanState.COMPLETE:
+        keep_details(plan, changes, impact=impact, graph=graph)
+        values["compared"] = live_values.list_compared(rows)
         values |= {"digest": f"{number}{DIGEST}", "completed_at": NOW, **name_policy(plan)}
     Plan.objects.filter(pk=plan.pk).update(**values)
     return Plan.objects.select_related("review__author", "target__cluster", "revision").get(pk=plan.pk)
+
+
+def keep_details(
+    plan: Plan,
+    changes: Sequence[engine.PlannedObject],
+    *,
+    impact: PlanSummary | None = None,
+    graph: PlanGraph | None = None,
+) -> None:
+    """Keep what pages show of a plan as a whole; before it is complete."""
+    finished = engine.PlannedSet(options_from_json(plan.options), tuple(changes), graph=graph or PlanGraph())
+    overviewer = Overviewer()
+    for change in changes:
+        overviewer.add(change)
+    made = plan_details.make_details(plan, finished, overviewer.find(range(len(changes))))
+    made.impact = made.impact if impact is None else to_json(impact)
+    made.save(force_insert=True)
 
 
 def add_plan(plan: Plan, changes: Iterable[engine.PlannedObject], *, effect: str = "effect") -> Plan:
@@ -141,10 +164,12 @@ def add_plan(plan: Plan, changes: Iterable[engine.PlannedObject], *, effect: str
     )
     row_macs.vouch(following)
     following.save()
-    for position, change in enumerate(changes):
-        make_change(following, position, change)
+    changes = tuple(changes)
+    rows = [make_change(following, position, change) for position, change in enumerate(changes)]
+    keep_details(following, changes)
     ObjectChange.objects.filter(plan=following).update(effect=effect)
-    values = {"digest": f"{number}{DIGEST}", **name_policy(following)}
+    compared = live_values.list_compared(rows)
+    values = {"digest": f"{number}{DIGEST}", "compared": compared, **name_policy(following)}
     Plan.objects.filter(pk=following.pk).update(state=PlanState.COMPLETE, completed_at=NOW, **values)
     return Plan.objects.select_related("review__author", "target__cluster", "revision").get(pk=following.pk)
 

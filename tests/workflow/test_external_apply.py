@@ -13,7 +13,7 @@ from applyviz.workflow import runs
 from applyviz.workflow.approvals import approving
 from applyviz.workflow.foundation.errors import NotPossibleError, NotVisibleError
 from applyviz.workflow.live import external_apply
-from applyviz.workflow.plans import forecasts, planner, reviews
+from applyviz.workflow.plans import plan_details, planner, reviews
 from tests.blockers import name_blockers
 from tests.builders import make_person
 from tests.stories import SETTINGS, Team, config_map, secret
@@ -89,7 +89,7 @@ def test_it_is_never_applied_here(team):
 def test_conflicts_of_the_next_run_are_foretold(team):
     team.apply_as("somebody", config_map(a="1", b="1", c="1"))
 
-    told = forecasts.read_forecast(plan_as(team, Applier.HELM, config_map(a="2", b="2")))
+    told = plan_details.read_forecast(plan_as(team, Applier.HELM, config_map(a="2", b="2")))
 
     assert (told.conflicts, told.conflicting, told.managers) == (2, 1, ("somebody",))
 
@@ -98,13 +98,13 @@ def test_what_self_heal_reverts_is_foretold(team):
     team.apply_as("kustomize-controller", config_map(a="1"))
     team.edit(SETTINGS, {"data": {"a": "by hand"}})
 
-    told = forecasts.read_forecast(plan_as(team, Applier.FLUX, config_map(a="1")))
+    told = plan_details.read_forecast(plan_as(team, Applier.FLUX, config_map(a="1")))
 
     assert (told.conflicts, told.reverted, told.managers) == (0, 1, ("kubectl-edit",))
 
 
 def test_plan_of_our_own_has_no_forecast(team):
-    assert forecasts.read_forecast(team.plan(config_map(a="1"))) is None
+    assert plan_details.read_forecast(team.plan(config_map(a="1"))) is None
 
 
 def test_verdicts_before_and_after_the_tool_ran(team):

@@ -128,7 +128,7 @@ def test_seal_fits_no_other_number_of_changes(plan, which):
 def test_seal_of_another_plan_or_key_does_not_fit(team, plan, settings):
     other = team.plan(config_map("b", a="2"))
     triggers.lift("default")
-    Plan.objects.filter(pk=plan.pk).update(summary={**plan.summary, plan_mac.KEY: other.summary[plan_mac.KEY]})
+    Plan.objects.filter(pk=plan.pk).update(seal=other.seal)
     triggers.install("default")
     assert not is_sealed(plan)
     assert is_sealed(other)
@@ -138,11 +138,11 @@ def test_seal_of_another_plan_or_key_does_not_fit(team, plan, settings):
 
 
 @pytest.mark.core(1)
-@pytest.mark.parametrize("kept", [None, "", 7, "ü" * 64, ["x"]])
+@pytest.mark.parametrize("kept", ["", "7", "ü" * 64])
 def test_plan_without_a_seal_is_derived_anew_and_runs(team, plan, kept):
     run = team.start(plan)
     triggers.lift("default")
-    Plan.objects.filter(pk=plan.pk).update(summary={**plan.summary, plan_mac.KEY: kept})
+    Plan.objects.filter(pk=plan.pk).update(seal=kept)
     triggers.install("default")
     assert not is_sealed(plan)
 
@@ -175,7 +175,7 @@ def test_plan_whose_risks_were_changed_writes_nothing(team, change, seal):
     triggers.lift("default")
     ObjectChange.objects.filter(pk=row.pk).update(**change(row))
     if seal is None:
-        Plan.objects.filter(pk=plan.pk).update(summary={**plan.summary, plan_mac.KEY: None})
+        Plan.objects.filter(pk=plan.pk).update(seal="")
     triggers.install("default")
 
     run = team.work(ApplyRun.objects.get(pk=run.pk))
@@ -185,15 +185,15 @@ def test_plan_whose_risks_were_changed_writes_nothing(team, change, seal):
 
 
 @pytest.mark.core(1)
-@pytest.mark.parametrize("kept", [None, "0" * 64])
+@pytest.mark.parametrize("kept", ["", "0" * 64])
 def test_plan_without_a_seal_of_its_risks_is_not_derived_anew(team, kept):
     plan = team.plan(MOUNTING, config_map(a="1"))
     other = team.plan(MOUNTING, config_map(a="1"))
     rows = list(plan.changes.order_by("position"))
-    plan.summary = {**plan.summary, plan_mac.RISKS_KEY: kept}
+    plan.risk_seal = kept
     assert plan_integrity._derive_again(plan, rows) == "its risks"
 
-    plan.summary = {**plan.summary, plan_mac.RISKS_KEY: other.summary[plan_mac.RISKS_KEY]}
+    plan.risk_seal = other.risk_seal
     assert plan_integrity._derive_again(plan, rows) == "its risks"
 
 
@@ -214,7 +214,7 @@ def test_changed_plan_that_lost_its_seal_writes_nothing(team, plan):
     run = team.start(plan)
     flip(plan.changes.order_by("position")[0], "document")
     triggers.lift("default")
-    Plan.objects.filter(pk=plan.pk).update(summary={}, completed_at=datetime(2026, 1, 1, tzinfo=UTC))
+    Plan.objects.filter(pk=plan.pk).update(seal="", risk_seal="", completed_at=datetime(2026, 1, 1, tzinfo=UTC))
     triggers.install("default")
 
     run = team.work(ApplyRun.objects.get(pk=run.pk))

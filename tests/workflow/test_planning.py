@@ -46,7 +46,7 @@ def test_values_of_secrets_are_nowhere_in_clear(team):
     plan = team.plan(secret(password="canary-7f3a91"))
 
     change = plan.changes.get()
-    shown = str(change.document) + str(plan.summary) + str(list(AuditEntry.objects.values()))
+    shown = str(change.document) + str(vars(plan)) + str(vars(plan.details)) + str(list(AuditEntry.objects.values()))
     assert "canary-7f3a91" not in shown
     assert "Y2FuYXJ5LTdmM2E5M" not in shown
     assert "canary-7f3a91" in str(change.sealed.open_json())

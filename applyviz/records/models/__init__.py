@@ -45,7 +45,7 @@ from applyviz.records.models.people import (
     Team,
     TeamMember,
 )
-from applyviz.records.models.plans import ObjectChange, Plan
+from applyviz.records.models.plans import ObjectChange, Plan, PlanDetails
 from applyviz.records.models.playgrounds import PlaygroundInput
 from applyviz.records.models.policies import Policy, PolicyVersion
 from applyviz.records.models.presets import Preset
@@ -100,6 +100,7 @@ __all__ = [
     "ParsedSource",
     "PendingChange",
     "Plan",
+    "PlanDetails",
     "PlannedSecretValue",
     "PlaygroundInput",
     "Policy",

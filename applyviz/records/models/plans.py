@@ -26,8 +26,11 @@ class Plan(models.Model):
     - `rules` are the conflict rules that were active on its cluster when it was planned.
     - `masking` says what was masked besides Secrets when it was planned.
     - `tag_key` is the key of the tags by which masked values are compared within this plan.
-    - `counts` is {operation: number}; `summary` the input of the sentence; `problems` what could not be read, each
-      {reason, file, line, column}.
+    - `counts` is {operation: number}; `problems` what could not be read, each {reason, file, line, column}.
+    - `compared` lists the Secrets that are compared with live, each [namespace, name, position, operation]; None until
+      the plan is complete.
+    - `seal` is the MAC of every stored byte that a run uses, `risk_seal` that of the risks
+      (`workflow/plans/plan_mac.py`).
     - `policy_version` names the policies that the digest is bound to, each with its version; `policy_digest` is the
       digest of their content.
     - `authors` are the accounts that wrote or requested it or an earlier plan of its review; `followed` is host and
@@ -59,7 +62,9 @@ class Plan(models.Model):
     policy_version = models.TextField(blank=True)
     policy_digest = models.CharField(max_length=64, blank=True)
     counts = models.JSONField(default=dict)
-    summary = models.JSONField(default=dict)
+    compared = models.JSONField(null=True)
+    seal = models.CharField(max_length=64, blank=True)
+    risk_seal = models.CharField(max_length=64, blank=True)
     problems = models.JSONField(default=list)
     error = models.TextField(blank=True)
     expected = models.PositiveIntegerField(default=0)
@@ -74,6 +79,28 @@ class Plan(models.Model):
 
     def __str__(self) -> str:
         return f"plan {self.number} of review {self.review_id}"
+
+
+class PlanDetails(models.Model):
+    """What pages show of a complete plan as a whole; lists of plans do not load it.
+
+    - `impact` is a `PlanSummary`, `overview` an `Overview`, `quotas` a list of `QuotaLine`, as the engine writes them.
+    - `staying` lists the objects that a prune leaves; `forecast` is that of another tool's apply, None for a plan that
+      applyviz applies itself.
+    - `graph` and `owners` are compressed: the graph of the objects, and the field owners of each.
+    """
+
+    plan = models.OneToOneField(Plan, on_delete=models.PROTECT, primary_key=True, related_name="details")
+    impact = models.JSONField()
+    overview = models.JSONField()
+    quotas = models.JSONField()
+    staying = models.JSONField()
+    forecast = models.JSONField(null=True)
+    graph = models.BinaryField()
+    owners = models.BinaryField()
+
+    def __str__(self) -> str:
+        return f"details of plan {self.plan_id}"
 
 
 class ObjectChange(models.Model):

@@ -48,9 +48,7 @@ class Review(models.Model):
     @property
     def latest_plan(self) -> Plan | None:
         """The current plan: the one with the greatest number."""
-        return moments.read_once(
-            ("latest plan", self.pk), lambda: self.plans.defer("summary").order_by("-number").first()
-        )
+        return moments.read_once(("latest plan", self.pk), lambda: self.plans.order_by("-number").first())
 
     def keep_latest_plan(self, plan: Plan) -> None:
         """Keep the current plan, which a list has read already, for what else its page asks."""

@@ -41,7 +41,7 @@ from applyviz.workflow.clusters import impersonation
 from applyviz.workflow.foundation import sentences
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.live import plan_comparison
-from applyviz.workflow.plans import graphs
+from applyviz.workflow.plans import plan_details
 from applyviz.workflow.plans.changes import read_masked
 from applyviz.workflow.plans.live_values import (
     hidden_positions,
@@ -256,7 +256,7 @@ def list_objects(plan: Plan, *, start: int, count: int) -> list[JSONObject]:
     """Return some objects of a plan in order, unchanged ones too; every Secret value is masked."""
     options = options_from_json(plan.options)
     rows = show_rows(plan, plan.changes.defer("sealed").order_by("position")[start : start + count])
-    found = graphs.read_owners(plan)
+    found = plan_details.read_owners(plan)
     owners = {} if found is None else {n: one.shares for n, one in enumerate(found.objects)}
     return [_present_object(row, options, owners.get(row.position, ())) for row in rows]
 

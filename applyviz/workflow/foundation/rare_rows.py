@@ -13,7 +13,9 @@ from applyviz.records.models import AuditEntry, ChangeRequest, IdentityMapping, 
 from applyviz.records.written_queries import WrittenQuery
 
 _OF_PLANS = ("review__author", "target__cluster", "requested_by", "revision")
-_OF_PAGES = ("run", "live_comparison", "emergency_apply", "review__undoes__run")
+_OF_PAGES = ("run", "live_comparison", "emergency_apply", "review__undoes__run", "details")
+# Of these, what few pages read.
+_LATER = ("live_comparison__same", "details__overview", "details__graph", "details__owners")
 
 
 def _count(rows: QuerySet[AuditEntry] | QuerySet[ChangeRequest]) -> Subquery:
@@ -35,7 +37,7 @@ def find_mappings(cluster: str) -> tuple[Exists, Exists]:
 def _plans_of_pages() -> QuerySet[Plan]:
     """Return the query for plans on pages; it asks the rare tables too, for `keep_answers`."""
     newest = Plan.objects.filter(review=OuterRef("review")).order_by("-number").values("pk")[:1]
-    plans = Plan.objects.select_related(*_OF_PLANS, *_OF_PAGES).defer("live_comparison__same")
+    plans = Plan.objects.select_related(*_OF_PLANS, *_OF_PAGES).defer(*_LATER)
     waiting = ScheduledStart.objects.filter(plan=OuterRef("pk"), state=ScheduledStartState.WAITING)
     recorded, stored = count_change_requests("review__")
     given, mapped = find_mappings("target__cluster__")

@@ -3,7 +3,7 @@
 Rule: `kubectl apply` deletes nothing without `--prune`. The earlier run is the last one on the cluster of whose objects
 at least half are in the plan: sources have no identity of their own, files are renamed and links move. An addon of a
 kOps channel has a name: the earlier run is the last one that applied it, and it prunes only the kinds that it names.
-The planner finds the objects that a prune leaves (`planning.sets.staying`); the summary of the plan keeps them.
+The planner finds the objects that a prune leaves (`planning.sets.staying`); the details of the plan keep them.
 """
 
 from __future__ import annotations
@@ -13,22 +13,20 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
-from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
-from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.digest.serialize import options_from_json
-from applyviz.engine.planning.model.plan import Operation, PlannedSet, Staying, StayReason
+from applyviz.engine.planning.model.plan import Operation, Staying
 from applyviz.engine.requests.options import SetAction
 from applyviz.records.enums import PlanState, RunState
 from applyviz.records.models import ApplyRun, ObjectChange, Plan, Review
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.scopes import ScopeEntry
+from applyviz.workflow.plans import plan_details
 
 _RUNS = 10
 """So many earlier runs are looked at."""
 _KEPT = (Operation.CREATE, Operation.UPDATE, Operation.UNCHANGED, Operation.REPLACE)
 _GONE = (Operation.DELETE, Operation.PRUNE)
-_KEY = "staying"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,19 +105,10 @@ def find_left_behind(plan: Plan, *, for_user: Person) -> LeftBehind | None:
     return LeftBehind(run, found) if found else None
 
 
-def keep_staying(finished: PlannedSet) -> JSONObject:
-    """Return the objects that the prune of a plan leaves, for its summary."""
-    return {_KEY: [[*ref.gvk, ref.namespace, ref.name, why.value] for ref, why in finished.staying]}
-
-
 def list_staying(plan: Plan, *, for_user: Person) -> Sequence[Staying]:
     """Return the objects that the prune of a plan leaves although it could be expected to delete them.
 
     - Without those in namespaces that the person may not view: the last run may have had other ones than the plan.
     """
-    slug, found = plan.target.cluster.slug, []
-    for group, version, kind, namespace, name, why in plan.summary.get(_KEY, ()):
-        if access.can(for_user, Action.VIEW, (ScopeEntry(slug, namespace),)):
-            ref = ObjectRef(GroupVersionKind(group, version, kind), namespace, name)
-            found.append(Staying(ref, StayReason(why)))
-    return found
+    slug, found = plan.target.cluster.slug, plan_details.list_staying(plan)
+    return [one for one in found if access.can(for_user, Action.VIEW, (ScopeEntry(slug, one.ref.namespace),))]

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
 
 from django.contrib.auth.models import User as Person
 from django.core.cache import cache
@@ -38,7 +37,6 @@ from applyviz.workflow.foundation.worker_questions import WorkerQuestion, ask_wo
 from applyviz.workflow.plans import changes
 
 _CACHE_SECONDS = 30
-_KEPT = "compared"
 WITHHELD = Operation.WITHHELD.value
 """The outcome on pages and in the API where the real one is hidden; never stored."""
 Name = tuple[str, str]
@@ -148,15 +146,14 @@ def _find_readable(
     return frozenset(name for name in names if known.get(name))
 
 
-def keep_compared(rows: Iterable[ObjectChange]) -> dict[str, Any]:
-    """Return the Secrets of a plan that are compared with live, for its summary, so that lists need no more queries."""
-    return {_KEPT: [[r.namespace, r.name, r.position, r.operation] for r in rows if is_compared(r)]}
+def list_compared(rows: Iterable[ObjectChange]) -> list[Compared]:
+    """Return the Secrets of a plan that are compared with live, for its row, so that lists need no more queries."""
+    return [(r.namespace, r.name, r.position, r.operation) for r in rows if is_compared(r)]
 
 
 def _list_compared(plan: Plan) -> list[Compared]:
-    kept = plan.summary.get(_KEPT)
-    if kept is not None:
-        return [(namespace, name, position, operation) for namespace, name, position, operation in kept]
+    if plan.compared is not None:
+        return [(namespace, name, position, operation) for namespace, name, position, operation in plan.compared]
     return list(plan.changes.filter(COMPARED).values_list("namespace", "name", "position", "operation"))
 
 
@@ -192,10 +189,10 @@ def show_plans(plans: Iterable[Plan], reader: Visitor) -> None:
     """Apply `show_plan` to each plan of a list; the number of queries grows with clusters, not with plans.
 
     - Asks no cluster: only known answers count.
-    - Plans without a summary have no record of their Secrets; those are read together.
+    - Plans that are not complete have no record of their Secrets; those are read together.
     """
     waiting = [plan for plan in plans if getattr(plan, "shown_to", None) != reader]
-    silent = [plan.pk for plan in waiting if _KEPT not in plan.summary]
+    silent = [plan.pk for plan in waiting if plan.compared is None]
     found: dict[int, list[Compared]] = {}
     if silent:
         rows = ObjectChange.objects.filter(COMPARED, plan__in=silent)
@@ -205,7 +202,7 @@ def show_plans(plans: Iterable[Plan], reader: Visitor) -> None:
             found.setdefault(pk, []).append((space, name, position, operation))
     known: dict[int, impersonation.Identity | None] = {}
     for plan in waiting:
-        compared = _list_compared(plan) if _KEPT in plan.summary else found.get(plan.pk, [])
+        compared = found.get(plan.pk, []) if plan.compared is None else _list_compared(plan)
         _show(plan, compared, reader, False, known)
 
 
@@ -222,7 +219,6 @@ def _show(
         return plan
     hidden = [one for one in compared if (one[0], one[1]) not in view.readable]
     plan.counts = blur_counts(plan.counts, (operation for *_where, operation in hidden))
-    plan.summary = _without(plan.summary, {position for *_name, position, _operation in hidden})
     return plan
 
 
@@ -234,23 +230,6 @@ def blur_counts(counts: dict[str, int], hidden: Iterable[str]) -> dict[str, int]
     rest = {name: number - found.get(name, 0) for name, number in counts.items()}
     shown_counts = {name: number for name, number in rest.items() if number > 0}
     return {**shown_counts, Operation.WITHHELD.value: sum(found.values())}
-
-
-def _without(summary: dict[str, Any], positions: set[int]) -> dict[str, Any]:
-    """Return a summary without hidden objects in its overview, and without forecasts."""
-    kept = {name: value for name, value in summary.items() if name not in ("forecast", "sentence", "counts")}
-    overview = summary.get("overview") or {}
-    risks = []
-    for found in overview.get("risks", []):
-        members = [position for position in found.get("members", []) if position not in positions]
-        if members:
-            risks.append({**found, "members": members})
-    alike = [one for one in overview.get("alike", []) if not positions & {*one["members"], *one.get("exceptions", ())}]
-    managers = [
-        {**manager, "members": [position for position in manager.get("members", []) if position not in positions]}
-        for manager in overview.get("managers", [])
-    ]
-    return {**kept, "overview": {"risks": risks, "alike": alike, "managers": managers}} if overview else kept
 
 
 def hidden_positions(plan: Plan) -> frozenset[int]:

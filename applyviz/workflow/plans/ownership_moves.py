@@ -17,7 +17,7 @@ from applyviz.engine.requests.options import ApplyMode, ApplyOptions, TakenManag
 from applyviz.records.models import Plan
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError
-from applyviz.workflow.plans import graphs, reviews
+from applyviz.workflow.plans import plan_details, reviews
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class OtherManager:
 def list_managers(plan: Plan) -> tuple[OtherManager, ...]:
     """Return the other owners of fields of a plan's live objects as its reader may see them, the largest first."""
     options = options_from_json(plan.options)
-    found = graphs.read_owners(plan)
+    found = plan_details.read_owners(plan)
     movable = UPDATE if options.mode is ApplyMode.SERVER else APPLY
     counts: dict[tuple[str, str, str], list[int]] = {}
     for share in (share for one in (found.objects if found else ()) for share in one.shares if share.before):

@@ -19,11 +19,6 @@ from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.workflow.foundation import digests
 
-KEY = "seal"
-"""The key of the MAC in `Plan.summary`."""
-RISKS_KEY = "seal of risks"
-"""The key of the MAC of the risks in `Plan.summary`."""
-
 _OF_A_PLAN = (
     "id",
     "digest",
@@ -96,12 +91,7 @@ def make_seal(plan: Plan, rows: Iterable[tuple[ObjectChange, ContentDigest]]) ->
 
 def fits(plan: Plan, rows: Iterable[tuple[ObjectChange, ContentDigest]]) -> bool:
     """Return whether the MAC of a plan matches what is stored now; False when it has none."""
-    return _is_kept(plan, KEY, make_seal(plan, rows))
-
-
-def _is_kept(plan: Plan, key: str, made: str) -> bool:
-    kept = plan.summary.get(key)
-    return isinstance(kept, str) and hmac.compare_digest(kept.encode(), made.encode())
+    return hmac.compare_digest(plan.seal.encode(), make_seal(plan, rows).encode())
 
 
 def make_risk_seal(plan: Plan, rows: Iterable[tuple[ObjectChange, str]]) -> str:
@@ -115,4 +105,4 @@ def make_risk_seal(plan: Plan, rows: Iterable[tuple[ObjectChange, str]]) -> str:
 
 def risks_fit(plan: Plan, rows: Iterable[tuple[ObjectChange, str]]) -> bool:
     """Return whether the MAC of the risks of a plan matches what is stored now; False when it has none."""
-    return _is_kept(plan, RISKS_KEY, make_risk_seal(plan, rows))
+    return hmac.compare_digest(plan.risk_seal.encode(), make_risk_seal(plan, rows).encode())

@@ -108,10 +108,10 @@ class PlanRows:
         row.document = changes.make_row(change, masked, plan=self._plan, position=row.position).document
 
     def make_seal(self) -> dict[str, str]:
-        """Return the MACs of the plan and of its risks with these rows, for its summary."""
+        """Return the MACs of the plan and of its risks with these rows, as columns of the plan."""
         pairs = sorted(zip(self.rows, self._contents, strict=True), key=lambda pair: pair[0].position)
         risks = [(row, content.risks) for row, content in pairs]
         return {
-            plan_mac.KEY: plan_mac.make_seal(self._plan, pairs),
-            plan_mac.RISKS_KEY: plan_mac.make_risk_seal(self._plan, risks),
+            "seal": plan_mac.make_seal(self._plan, pairs),
+            "risk_seal": plan_mac.make_risk_seal(self._plan, risks),
         }

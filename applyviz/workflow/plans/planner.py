@@ -10,7 +10,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -24,11 +24,9 @@ from applyviz.engine.channels.model import ChannelPlan
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.planning.digest import fingerprint
-from applyviz.engine.planning.digest.serialize import options_from_json, options_to_json, to_json
+from applyviz.engine.planning.digest.serialize import options_from_json, options_to_json
 from applyviz.engine.planning.model import plan as engine
-from applyviz.engine.planning.model.overview import Overview, Overviewer
-from applyviz.engine.planning.model.owner_map import map_owners
-from applyviz.engine.planning.model.summary import summarize
+from applyviz.engine.planning.model.overview import Overviewer
 from applyviz.engine.planning.objects.masking import mask_change
 from applyviz.records.enums import AuditAction, PlanState
 from applyviz.records.models import ObjectChange, Plan
@@ -48,11 +46,9 @@ from applyviz.workflow.plans import (
     calculation,
     changes,
     conflict_rules,
-    forecasts,
-    graphs,
     guess_limit,
-    left_behind,
     live_values,
+    plan_details,
     revert,
     turns,
 )
@@ -247,12 +243,6 @@ def _calculate(claim: _Claim, reader: Any, renewer: LeaseRenewer) -> None:
     _complete(claim, prepared, rows, overviewer)
 
 
-def _summarize(finished: engine.PlannedSet, overview: Overview) -> dict[str, Any]:
-    quotas = [asdict(line) for line in finished.quotas]
-    more = {"quotas": quotas, **left_behind.keep_staying(finished)}
-    return {**asdict(summarize(finished.changes, finished.options)), "overview": to_json(overview), **more}
-
-
 def _seal(plan: Plan, stored: PlanRows, bound: dict[str, str]) -> dict[str, str]:
     """Compute the MAC of a plan as it will be stored, after setting what it is bound to."""
     for name, value in bound.items():
@@ -286,16 +276,14 @@ def _complete(claim: _Claim, prepared: calculation.Calculation, stored: PlanRows
     bound = _bind(plan, finished, rows)
     with transaction.atomic():
         update_rows(placed, ["step", "position"])
+        details = plan_details.make_details(plan, finished, overviewer.find([row.position for row in rows]))
+        details.save(force_insert=True)
         is_mine = claim.renew(
             state=PlanState.COMPLETE,
             **bound,
             counts=_count(finished.changes),
-            summary=_summarize(finished, overviewer.find([row.position for row in rows]))
-            | forecasts.make_forecast(plan, finished.changes)
-            | live_values.keep_compared(rows)
-            | graphs.keep_graph(finished.graph)
-            | graphs.keep_owners(map_owners(finished.changes))
-            | _seal(plan, stored, bound),
+            **_seal(plan, stored, bound),
+            compared=live_values.list_compared(rows),
             problems=[_problem(problem) for problem in finished.problems],
             denied=plan.denied,
             completed_at=clock.now(),

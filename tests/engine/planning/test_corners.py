@@ -146,7 +146,7 @@ def test_workload_that_restarts_as_a_whole_stops():
 
     summary = summarize((replace(change, risks=(other, *change.risks)),))
 
-    assert (len(summary.stopped), summary.images_changed) == (1, 1)
+    assert (len(summary.stopped), len(summary.images)) == (1, 1)
 
 
 def test_workload_that_goes_is_deleted_and_containers_without_image_change_none():
@@ -158,7 +158,7 @@ def test_workload_that_goes_is_deleted_and_containers_without_image_change_none(
     gone = summarize((replace(change, operation=Operation.PRUNE),))
     odd = summarize((replace(change, versions=replace(change.versions, live=bare)),))
 
-    assert (len(gone.deleted), odd.images_changed) == (1, 0)
+    assert (len(gone.deleted), len(odd.images)) == (1, 0)
 
 
 def test_object_that_never_stands_still_is_planned_three_times():

@@ -1,8 +1,8 @@
-"""Does the sentence say what the plan does?"""
+"""Does the summary say what the plan does to workloads?"""
 
 from __future__ import annotations
 
-from applyviz.engine.planning.model.summary import summarize
+from applyviz.engine.planning.model.summary import PlanSummary, summarize
 from applyviz.engine.requests.options import ApplyOptions, Replacement
 from tests.engine.planning.cluster import Box
 
@@ -30,15 +30,12 @@ spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}
 """
 
 
-def test_nothing_to_apply():
-    assert summarize(()).sentence == "Nothing to apply."
-
-
 def test_nothing_changes():
+    assert summarize(()) == PlanSummary()
     box = Box()
     box.apply(deployment("web"))
 
-    assert summarize(box.plan(deployment("web")).changes).sentence == "Nothing changes: 1 object unchanged."
+    assert summarize(box.plan(deployment("web")).changes).restarts == ()
 
 
 def test_new_images_restart_pods():
@@ -49,10 +46,7 @@ def test_new_images_restart_pods():
         box.plan(deployment("web", "nginx:2") + deployment("db", "nginx:2", 1, "Recreate") + BUDGET).changes
     )
 
-    assert found.sentence == (
-        "2 objects: 2 changed; 1 unchanged. 2 Deployments restart 4 pods, 1 workload down meanwhile, 2 images change."
-    )
-    assert (found.pods_restarted, found.images_changed) == (4, 2)
+    assert [(one.ref.name, one.pods, one.stops_all) for one in found.restarts] == [("web", 3, False), ("db", 1, True)]
     assert [ref.name for ref in found.stopped] == ["db"]
     assert [(i.ref.name, i.container, i.before, i.after) for i in found.images] == [
         ("web", "main", "nginx:1", "nginx:2"),
@@ -66,19 +60,16 @@ def test_scale_to_zero_is_no_downtime_meanwhile():
 
     found = summarize(box.plan(deployment("web", replicas=0)).changes)
 
-    assert ([ref.name for ref in found.scaled_down], found.stopped, found.pods_restarted) == (["web"], (), 0)
-    assert found.sentence == "1 object: 1 changed. 1 workload scaled to 0."
+    assert ([ref.name for ref in found.scaled_down], found.stopped, found.restarts) == (["web"], (), ())
 
 
-def test_conflicts_and_errors_are_counted():
+def test_blocked_object_restarts_nothing():
     box = Box()
     box.apply(deployment("web"), ApplyOptions(field_manager="other"))
 
     found = summarize(box.plan(deployment("web", "nginx:2")).changes)
 
-    assert found.counts == {"blocked": 1}
-    assert (found.conflicts, found.images_changed) == (1, 0)
-    assert found.sentence == "1 object: 1 blocked."
+    assert (found.restarts, found.images) == ((), ())
 
 
 def test_names_that_match_no_object_are_noted():

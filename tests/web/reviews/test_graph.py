@@ -20,7 +20,7 @@ from applyviz.records.models import Plan
 from applyviz.web.reviews.pages.graph.choice import GraphChoice
 from applyviz.web.reviews.pages.graph.nodes import NodeNames, ShownNode
 from applyviz.web.reviews.pages.graph.text_width import fit, measure
-from applyviz.workflow.plans import graphs, planner
+from applyviz.workflow.plans import plan_details, planner
 from tests.web import reading, rows
 
 POD = """
@@ -62,7 +62,7 @@ def change(text: str, operation: Operation = Operation.UPDATE, live: str = "") -
 
 def make_plan(author, changes, related: RelatedObjects | None = None) -> Plan:
     found, graph = relate(changes, related or RelatedObjects())
-    return rows.make_plan(author, found, summary=graphs.keep_graph(graph))
+    return rows.make_plan(author, found, graph=graph)
 
 
 def address(plan: Plan, query: str = "") -> str:
@@ -142,7 +142,7 @@ def test_unfolded_picture_shows_every_object(as_alice, shop):
 def test_reader_who_may_not_read_a_secret_is_not_told_that_pods_keep_its_old_value(as_viewer, shop):
     seen = planner.get_plan(1, review_number=shop.review.number, for_user=User.objects.get(username="vera"))
 
-    graph = graphs.read_graph(seen)
+    graph = plan_details.read_graph(seen)
 
     assert {graph.nodes[edge.target].kind for edge in graph.edges if edge.is_stale} == {"ConfigMap"}
     assert [dict(node.facts) for node in graph.nodes if node.kind == "Secret"] == [{}]

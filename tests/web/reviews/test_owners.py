@@ -14,7 +14,7 @@ from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.model.owner_map import map_owners
 from applyviz.engine.planning.model.plan import Operation, PlannedObject, Versions
 from applyviz.web.reviews.pages.owners.columns import find_columns
-from applyviz.workflow.plans import graphs, planner
+from applyviz.workflow.plans import plan_details, planner
 from tests.web import reading, rows
 
 US, KUBECTL, SET = Owner("ci", "Apply"), Owner("kubectl-client-side-apply", "Update"), Owner("kubectl-set", "Update")
@@ -31,7 +31,7 @@ def change(name: str, *reasons: FieldReason, conflicts=(), operation=Operation.U
 
 
 def make_plan(author, changes):
-    return rows.make_plan(author, changes, summary=graphs.keep_owners(map_owners(changes)))
+    return rows.make_plan(author, changes)
 
 
 def address(plan, query: str = "") -> str:
@@ -138,8 +138,9 @@ def test_objects_without_owners_say_so(as_alice, alice):
     assert "No field manager owns fields" in as_alice.get(address(plan)).content.decode()
 
 
-def test_plan_without_a_map_says_so(as_alice, plan, alice):
-    assert "No owners" in as_alice.get(address(plan)).content.decode()
+def test_plan_without_a_map_says_so(as_alice, alice):
+    failed = rows.make_plan(alice, [change("web")], state="failed")
+    assert "No owners" in as_alice.get(address(failed)).content.decode()
     planning = rows.make_plan(alice, [change("web")], state="planning")
     assert "counted when all objects are planned" in as_alice.get(address(planning)).content.decode()
 
@@ -150,7 +151,7 @@ def test_reader_who_may_not_read_a_secret_sees_none_of_its_owners(as_viewer, ali
 
     seen = planner.get_plan(1, review_number=plan.review.number, for_user=User.objects.get(username="vera"))
 
-    found = graphs.read_owners(seen)
+    found = plan_details.read_owners(seen)
     assert [len(one.shares) for one in found.objects] == [0, 2]
     assert "not shown" in as_viewer.get(address(plan)).content.decode()
 

@@ -8,6 +8,8 @@ from django.urls import reverse
 
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.planning.model.resources import ResourceSum
+from applyviz.engine.planning.model.summary import PlanSummary
 from applyviz.engine.risks.immutable import IMMUTABLE_FIELD
 from applyviz.engine.risks.model import Risk, RiskLevel
 from applyviz.engine.risks.reach import CRD_CHANGED
@@ -89,6 +91,7 @@ def test_plan_that_is_being_made_polls_and_its_fragment_ends_with_it(as_alice, a
 
     page = as_alice.get(address).content.decode()
     fragment = as_alice.get(address, headers=HTMX).content.decode()
+    rows.keep_details(plan, [builders.build_change()])
     type(plan).objects.filter(pk=plan.pk).update(state="complete", digest=rows.DIGEST)
     finished = as_alice.get(address, headers=HTMX).content.decode()
 
@@ -340,13 +343,11 @@ def test_every_tab_tells_how_far_planning_is(as_alice, alice):
 
 
 def test_overview_sums_requests_and_limits_by_namespace(as_viewer, alice):
-    sums = [
-        {"namespace": "shop", "bound": "requests", "resource": "cpu", "before": "0.25", "after": "1.5"},
-        {"namespace": "shop", "bound": "limits", "resource": "memory", "before": "0", "after": "1610612736"},
-    ]
-    plan = rows.make_plan(alice, [builders.build_change()], state="planning")
-    finished = {"state": "complete", "digest": rows.DIGEST, "summary": {**plan.summary, "resources": sums}}
-    type(plan).objects.filter(pk=plan.pk).update(**finished)
+    sums = (
+        ResourceSum("shop", "requests", "cpu", "0.25", "1.5"),
+        ResourceSum("shop", "limits", "memory", "0", "1610612736"),
+    )
+    plan = rows.make_plan(alice, [builders.build_change()], impact=PlanSummary(resources=sums))
 
     page = reading.lines_of(reading.read(as_viewer, tab(plan, "overview")))
 

@@ -1,4 +1,4 @@
-"""Summarize a plan: how much changes, which pods restart, and which workloads stop, are deleted or scaled to 0.
+"""Summarize a plan: which pods restart, and which workloads stop, are deleted or scaled to 0.
 
 Rule: a change of the pod template replaces pods; with `Recreate`, and when the object is deleted and created again, no
 pod runs in between. Everything is read from the changes and their risks, nothing is calculated twice.
@@ -6,9 +6,8 @@ pod runs in between. Everything is read from the changes and their risks, nothin
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 from applyviz.engine.explain.reasons import Reason
 from applyviz.engine.objects.refs import ObjectRef
@@ -23,17 +22,6 @@ from applyviz.engine.risks.restarts import PODS_RESTART
 _WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Pod", "Job")
 _SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
 _TEMPLATES = (("spec", "template", "spec"), ("spec", "jobTemplate", "spec", "template", "spec"), ("spec",))
-_EFFECTS = {
-    Operation.CREATE: "created",
-    Operation.UPDATE: "changed",
-    Operation.REPLACE: "deleted and created again",
-    Operation.PRUNE: "deleted",
-    Operation.DELETE: "deleted",
-    Operation.BLOCKED: "blocked",
-    Operation.ERROR: "in error",
-    Operation.LEFT_OUT: "left out",
-    Operation.NOT_FOUND: "not found",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,26 +49,19 @@ class Restart:
 
 @dataclass(frozen=True, slots=True)
 class PlanSummary:
-    """The effects of a plan, in numbers and in a sentence.
+    """The effects of a plan on running workloads and on field ownership.
 
-    - `counts`: objects per operation. `stopped`: workloads without a pod in between; `deleted` and `scaled_down`: those
-      without one afterwards.
-    - `pods_restarted`: the sum of the numbers that are known.
+    - `stopped`: workloads without a pod in between; `deleted` and `scaled_down`: those without one afterwards.
     - `records_removed`: objects that lose their last-applied annotation.
     - `unmatched`: names to replace that match no object of the manifests; `unmatched_left_out`: names to leave out.
-    - `pending`: restarts of blocked objects, which happen once their conflicts are resolved; counted nowhere else.
+    - `pending`: restarts of blocked objects, which happen once their conflicts are resolved.
     """
 
-    sentence: str
-    counts: Mapping[str, int] = field(default_factory=dict)
     restarts: tuple[Restart, ...] = ()
     images: tuple[ImageChange, ...] = ()
     stopped: tuple[ObjectRef, ...] = ()
     deleted: tuple[ObjectRef, ...] = ()
     scaled_down: tuple[ObjectRef, ...] = ()
-    conflicts: int = 0
-    pods_restarted: int = 0
-    images_changed: int = 0
     pending: tuple[Restart, ...] = ()
     ownership_moves: int = 0
     moves_from: tuple[str, ...] = ()
@@ -143,45 +124,6 @@ def _is_scaled_down(change: PlannedObject) -> bool:
     return _replicas(change.versions.live) > 0 and _replicas(change.versions.after) == 0
 
 
-def _number(count: int, one: str, many: str = "") -> str:
-    return f"{count} {one if count == 1 else many or one + 's'}"
-
-
-def _list_kinds(restarts: Iterable[Restart]) -> str:
-    kinds = Counter(r.ref.gvk.kind for r in restarts)
-    return " and ".join(_number(count, kind) for kind, count in kinds.most_common())
-
-
-def _list_impact(summary: PlanSummary) -> Iterator[str]:
-    if summary.restarts:
-        verb = "restarts" if len(summary.restarts) == 1 else "restart"
-        yield f"{_list_kinds(summary.restarts)} {verb} {_number(summary.pods_restarted, 'pod')}"
-    for refs, text in (
-        (summary.stopped, "down meanwhile"),
-        (summary.deleted, "deleted"),
-        (summary.scaled_down, "scaled to 0"),
-    ):
-        if refs:
-            yield f"{_number(len(refs), 'workload')} {text}"
-    if summary.images_changed:
-        verb = "changes" if summary.images_changed == 1 else "change"
-        yield f"{_number(summary.images_changed, 'image')} {verb}"
-
-
-def _write_sentence(counts: Mapping[str, int], impact: list[str]) -> str:
-    parts = [f"{counts[o.value]} {word}" for o, word in _EFFECTS.items() if counts.get(o.value)]
-    unchanged = counts.get(Operation.UNCHANGED.value, 0)
-    if set(counts) == {Operation.NOT_FOUND.value}:
-        return f"Nothing to delete: {_number(sum(counts.values()), 'object')} not found."
-    if not parts:
-        return f"Nothing changes: {_number(unchanged, 'object')} unchanged." if unchanged else "Nothing to apply."
-    total = sum(counts.values()) - unchanged
-    sentence = f"{_number(total, 'object')}: {', '.join(parts)}"
-    if unchanged:
-        sentence += f"; {unchanged} unchanged"
-    return f"{sentence}. {', '.join(impact)}." if impact else f"{sentence}."
-
-
 def _list_moves(changes: Iterable[PlannedObject]) -> Iterator[tuple[str, ...]]:
     """Yield the field managers from which the apply of each object takes ownership."""
     for change in changes:
@@ -194,7 +136,7 @@ def _list_moves(changes: Iterable[PlannedObject]) -> Iterator[tuple[str, ...]]:
 
 
 def summarize(changes: Iterable[PlannedObject], options: ApplyOptions | None = None) -> PlanSummary:
-    """Return the numbers and the sentence of a plan's changes, and what `options` choose in vain."""
+    """Return the effects of a plan's changes, and what `options` choose in vain."""
     changes, chosen = tuple(changes), options or ApplyOptions()
     named = [c.ref for c in changes if not c.operation.is_deletion or chosen.is_deleting]
     read = [(c, _read_restart(c)) for c in changes]
@@ -202,19 +144,13 @@ def summarize(changes: Iterable[PlannedObject], options: ApplyOptions | None = N
     restarts = tuple(r for _, r in found if r is not None)
     pending = tuple(r for c, r in read if r is not None and c.operation is Operation.BLOCKED)
     images = tuple(image for c in changes for image in list_image_changes(c))
-    counts = Counter(c.operation.value for c in changes)
     moves = list(_list_moves(changes))
-    summary = PlanSummary(
-        sentence="",
-        counts=dict(counts),
+    return PlanSummary(
         restarts=restarts,
         images=images,
         stopped=tuple(c.ref for c, restart in found if _is_stopped(c, restart)),
         deleted=tuple(c.ref for c in changes if _is_deleted(c)),
         scaled_down=tuple(c.ref for c in changes if _is_scaled_down(c)),
-        conflicts=sum(len(c.conflicts) for c in changes),
-        pods_restarted=sum(r.pods for r in restarts),
-        images_changed=len(images),
         pending=pending,
         ownership_moves=len(moves),
         moves_from=tuple(dict.fromkeys(name for names in moves for name in names)),
@@ -223,4 +159,3 @@ def summarize(changes: Iterable[PlannedObject], options: ApplyOptions | None = N
         unmatched=list_unmatched((*chosen.replacement.kinds, *chosen.replacement.objects), named),
         unmatched_left_out=list_unmatched(chosen.left_out, named),
     )
-    return replace(summary, sentence=_write_sentence(counts, list(_list_impact(summary))))

@@ -18,7 +18,7 @@ from applyviz.web.components.badges import OBJECT_STYLES, Appearance
 from applyviz.web.components.object_links import link_change
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.live import external_apply
-from applyviz.workflow.plans import forecasts
+from applyviz.workflow.plans import plan_details
 from applyviz.workflow.plans.live_values import WITHHELD, hidden_positions, list_rows
 
 RESULT_STYLES: dict[str, Appearance] = {
@@ -60,7 +60,7 @@ class Watch:
 
 
 def _warn(plan: Plan, tool: str) -> tuple[str, ...]:
-    found = forecasts.read_forecast(plan)
+    found = plan_details.read_forecast(plan)
     if found is None:
         return ()
     warnings = []

@@ -18,7 +18,7 @@ from applyviz.web.components.notices import Notice
 from applyviz.web.components.server_text import fold
 from applyviz.web.reviews.pages.object_offers import find_others_url, list_replaceable, present_replacements
 from applyviz.web.reviews.pages.plan_context import PlanContext, list_changes
-from applyviz.workflow.plans.graphs import read_graph
+from applyviz.workflow.plans.plan_details import read_graph
 
 _REFUSED = (Operation.ERROR, Operation.BLOCKED)
 _CHOSEN = (*_REFUSED, Operation.LEFT_OUT)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -29,7 +27,7 @@ from applyviz.web.reviews.pages.others import present_others
 from applyviz.web.reviews.pages.plan_context import PlanContext, link_objects
 from applyviz.web.reviews.pages.plan_names import name_identity, name_manager, name_mode
 from applyviz.web.reviews.pages.plan_summary import describe_deletion, describe_left_out, describe_prune, present_impact
-from applyviz.web.reviews.pages.resource_sums import QuotaRow, ResourceRow, has_no_quota, list_quotas, list_resources
+from applyviz.web.reviews.pages.resource_sums import QuotaRow, ResourceRow, present_quota, present_sum
 from applyviz.web.reviews.pages.restarts import RestartRow, count_pods, list_restarts
 from applyviz.web.reviews.pages.revert import present_undo
 from applyviz.web.reviews.pages.risks import HighRisk, list_high_risks
@@ -43,6 +41,7 @@ from applyviz.web.reviews.pages.strip import describe_certainty
 from applyviz.web.runs.pages.approval_summary import list_notices
 from applyviz.web.runs.pages.scheduled_starts import present_scheduled
 from applyviz.web.settings.pages.policies import describe_demand
+from applyviz.workflow.plans.plan_details import list_quotas, read_impact
 
 LATEST = 3
 
@@ -206,8 +205,8 @@ def _present_facts(context: PlanContext) -> tuple[PlanFact, ...]:
 def present_overview(context: PlanContext) -> OverviewTab:
     """Return the tab."""
     plan, url_of = context.plan, link_objects(context.plan)
-    summary: dict[str, Any] = plan.summary
-    restarts: Sequence[RestartRow] = list_restarts(summary)
+    summary, quotas = read_impact(plan), list_quotas(plan)
+    restarts = list_restarts(summary)
     return OverviewTab(
         notices=(
             *present_others(context),
@@ -219,12 +218,12 @@ def present_overview(context: PlanContext) -> OverviewTab:
         sources=present_source_changes(plan, for_user=context.person),
         following=present_card(plan, for_user=context.person) if plan.revision.provenance.get(GIT) else None,
         risks=list_shown_risks(context),
-        restarts=tuple(restarts),
+        restarts=restarts,
         pods=count_pods(restarts),
         impact=present_impact(plan),
-        resources=list_resources(summary),
-        quotas=list_quotas(summary),
-        has_no_quota=has_no_quota(summary),
+        resources=tuple(map(present_sum, summary.resources)),
+        quotas=tuple(map(present_quota, quotas)),
+        has_no_quota=bool(summary.resources) and not quotas,
         facts=_present_facts(context),
         reviewers=present_requested(plan.review, context.state.facts.requested),
         acts=context.acts,

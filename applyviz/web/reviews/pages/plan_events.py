@@ -19,7 +19,7 @@ def _read_count(cursor: str) -> int:
 
 def find_arrivals(plan_id: int, cursor: str) -> StreamEvent | None:
     """Return how many objects are planned, if that changed since `cursor`, the number that was sent before."""
-    plan = Plan.objects.defer("summary", "tag_key").get(pk=plan_id)
+    plan = Plan.objects.defer("tag_key").get(pk=plan_id)
     if plan.state != PlanState.PLANNING:
         return StreamEvent("done", "{}", cursor or "0", is_last=True)
     sent = _read_count(cursor)

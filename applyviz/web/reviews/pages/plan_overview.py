@@ -1,7 +1,7 @@
 """The overview of a plan, which needs every change: identical changes, risks, objects by field manager.
 
-A complete plan stores its overview (`engine.planning.model.overview`) in its summary; for a plan without one every
-change is read. A complete plan never changes, so the result is cached. Values are masked.
+A complete plan stores its overview (`engine.planning.model.overview`) and never changes, so what is made of it is
+cached. Values are masked.
 """
 
 from __future__ import annotations
@@ -14,15 +14,13 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from applyviz.engine.planning.digest.serialize import from_json
-from applyviz.engine.planning.model.overview import Alike, Overview, Overviewer, OverviewRow
+from applyviz.engine.planning.model.overview import Alike, Overview, OverviewRow
 from applyviz.engine.risks.model import RiskKind
-from applyviz.records.models import ObjectChange as ChangeRow
 from applyviz.records.models import Plan
 from applyviz.web.components.values import ABSENT, show_value
 from applyviz.web.reviews.pages.object_groups import SameChange
 from applyviz.web.reviews.pane.fields import render_short
-from applyviz.workflow.plans.changes import read_masked
+from applyviz.workflow.plans import plan_details
 from applyviz.workflow.plans.live_values import hidden_positions
 
 
@@ -65,33 +63,17 @@ def _gather(risks: Iterable[OverviewRow]) -> dict[RiskKind, frozenset[int]]:
     return gathered
 
 
-def _load_overview(plan_id: int, digest: str) -> Overview:
-    """Return the overview that the plan stores, or one computed from all its changes."""
-    summaries = Plan.objects.filter(pk=plan_id, digest=digest).values_list("summary", flat=True)
-    kept = next((summary["overview"] for summary in summaries if "overview" in summary), None)
-    if kept is not None:
-        overview: Overview = from_json(Overview, kept)
-        return overview
-    rows = ChangeRow.objects.filter(plan_id=plan_id, plan__digest=digest).defer("sealed").order_by("position")
-    overviewer, positions = Overviewer(), []
-    for row in rows.iterator(chunk_size=100):
-        overviewer.add(read_masked(row))
-        positions.append(row.position)
-    return overviewer.find(positions)
-
-
 @lru_cache(maxsize=64)
 def read_plan(plan_id: int, digest: str) -> PlanOverview:
     """Read a complete plan once; the digest distinguishes plans of different databases."""
-    return _make_reading(_load_overview(plan_id, digest))
+    return _make_reading(plan_details.read_whole_overview(plan_id, digest))
 
 
 def read_for_reader(plan: Plan) -> PlanOverview:
     """Read a complete plan for its reader: without Secrets that are hidden from them."""
     if not hidden_positions(plan):
         return read_plan(plan.pk, plan.digest)
-    kept = plan.summary.get("overview")
-    return PlanOverview() if kept is None else _make_reading(from_json(Overview, kept))
+    return _make_reading(plan_details.read_overview(plan))
 
 
 def _make_reading(overview: Overview) -> PlanOverview:

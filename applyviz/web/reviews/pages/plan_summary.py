@@ -6,17 +6,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.planning.model.summary import PlanSummary, Restart
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Propagation, PruneMode
 from applyviz.records.models import Plan
+from applyviz.workflow.plans.plan_details import read_impact
 
 NAMED = 3
 
@@ -70,30 +72,21 @@ def present_sentence(plan: Plan) -> str:
     return f"{sentence} · {_count_operation(Operation.UNCHANGED, unchanged)} ({objects})"
 
 
-def _name(ref: Any) -> str:
-    return str(ref[2])
-
-
-def _kind(ref: Any) -> str:
-    return str(ref[0][2])
-
-
-def _list_names(refs: list[Any]) -> str:
-    names = list(dict.fromkeys(_name(ref) for ref in refs))
+def _list_some(found: Iterable[str]) -> str:
+    names = list(dict.fromkeys(found))
     return ", ".join(names[:NAMED]) + (" …" if len(names) > NAMED else "")
 
 
-def _list_objects(refs: list[Any]) -> str:
-    names = list(dict.fromkeys(f"{_kind(ref)}/{_name(ref)}" for ref in refs))
-    return ", ".join(names[:NAMED]) + (" …" if len(names) > NAMED else "")
+def _list_objects(refs: Iterable[ObjectRef]) -> str:
+    return _list_some(f"{ref.gvk.kind}/{ref.name}" for ref in refs)
 
 
-def _describe_restarts(restarts: list[dict[str, Any]]) -> Iterator[str]:
+def _describe_restarts(restarts: Iterable[Restart]) -> Iterator[str]:
     pods: Counter[str] = Counter()
     named: dict[str, list[str]] = {}
     for one in restarts:
-        named.setdefault(_kind(one["ref"]), []).append(_name(one["ref"]))
-        pods[_kind(one["ref"])] += one.get("pods") or 0
+        named.setdefault(one.ref.gvk.kind, []).append(one.ref.name)
+        pods[one.ref.gvk.kind] += one.pods
     what = {kind: f"{len(names)} {kind}s" if len(names) > 1 else f"{kind}/{names[0]}" for kind, names in named.items()}
     counted = [(kind, count) for kind, count in pods.most_common() if count]
     if counted:
@@ -106,12 +99,12 @@ def _describe_restarts(restarts: list[dict[str, Any]]) -> Iterator[str]:
         yield _("All pods of %(what)s restart") % {"what": what[kind]}
 
 
-def _describe_pending(pending: list[dict[str, Any]]) -> Iterator[str]:
+def _describe_pending(pending: Sequence[Restart]) -> Iterator[str]:
     """Yield the restarts that blocked objects would cause once their conflicts are resolved."""
     if not pending:
         return
-    pods = sum(one.get("pods") or 0 for one in pending)
-    names = _list_names([one["ref"] for one in pending])
+    pods = sum(one.pods for one in pending)
+    names = _list_some(one.ref.name for one in pending)
     if pods:
         text = ngettext(
             "+%(pods)d pod (%(names)s) once its conflict is resolved",
@@ -123,9 +116,8 @@ def _describe_pending(pending: list[dict[str, Any]]) -> Iterator[str]:
         yield _("more pods restart once conflicts are resolved: %(names)s") % {"names": names}
 
 
-def _describe_moves(summary: Mapping[str, Any], mode: str) -> Iterator[str]:
-    count, managers = summary.get("ownership_moves", 0), summary.get("moves_from", [])
-    if count:
+def _describe_moves(summary: PlanSummary, mode: str) -> Iterator[str]:
+    if count := summary.ownership_moves:
         text = ngettext(
             "Field ownership of %(n)d object migrates from %(managers)s first, which changes no values",
             "Field ownership of %(n)d objects migrates from %(managers)s first, which changes no values",
@@ -137,9 +129,8 @@ def _describe_moves(summary: Mapping[str, Any], mode: str) -> Iterator[str]:
                 "Field ownership of %(n)d objects moves back from server-side apply by %(managers)s",
                 count,
             )
-        yield text % {"n": count, "managers": ", ".join(managers) or _("last-applied")}
-    removed = summary.get("records_removed", 0)
-    if removed:
+        yield text % {"n": count, "managers": ", ".join(summary.moves_from) or _("last-applied")}
+    if removed := summary.records_removed:
         text = ngettext(
             "The last-applied annotation of %(n)d object is removed: a later client-side apply keeps what it drops",
             "The last-applied annotation of %(n)d objects is removed: a later client-side apply keeps what it drops",
@@ -148,31 +139,29 @@ def _describe_moves(summary: Mapping[str, Any], mode: str) -> Iterator[str]:
         yield text % {"n": removed}
 
 
-def _describe_unmatched(summary: Mapping[str, Any]) -> Iterator[str]:
+def _describe_unmatched(summary: PlanSummary) -> Iterator[str]:
     """Yield the names that were chosen in vain: no object of the manifests has them."""
-    if names := summary.get("unmatched"):
+    if names := summary.unmatched:
         yield _("Chosen for replacement, but not in these manifests: %(names)s") % {"names": _shorten(names)}
-    if names := summary.get("unmatched_left_out"):
+    if names := summary.unmatched_left_out:
         yield _("To be left out, but not in these manifests: %(names)s") % {"names": _shorten(names)}
 
 
 def present_impact(plan: Plan) -> tuple[str, ...]:
     """Return the impact on running workloads, line by line: what stops or goes first, field ownership last."""
-    summary: Mapping[str, Any] = plan.summary
+    summary = read_impact(plan)
     lines: list[str] = []
-    stopped, deleted = summary.get("stopped", []), summary.get("deleted", [])
-    scaled_down, images = summary.get("scaled_down", []), summary.get("images", [])
-    if stopped:
-        lines.append(_("Downtime: %(names)s") % {"names": _list_objects(stopped)})
-    if deleted:
+    if summary.stopped:
+        lines.append(_("Downtime: %(names)s") % {"names": _list_objects(summary.stopped)})
+    if deleted := summary.deleted:
         text = ngettext("%(n)d workload is deleted: %(names)s", "%(n)d workloads are deleted: %(names)s", len(deleted))
         lines.append(text % {"n": len(deleted), "names": _list_objects(deleted)})
-    if scaled_down:
-        lines.append(_("Scaled to 0: %(names)s") % {"names": _list_objects(scaled_down)})
-    lines += _describe_restarts(summary.get("restarts", []))
-    if images:
+    if summary.scaled_down:
+        lines.append(_("Scaled to 0: %(names)s") % {"names": _list_objects(summary.scaled_down)})
+    lines += _describe_restarts(summary.restarts)
+    if images := summary.images:
         lines.append(ngettext("%(n)d image changes", "%(n)d images change", len(images)) % {"n": len(images)})
-    lines += _describe_pending(summary.get("pending", []))
+    lines += _describe_pending(summary.pending)
     lines += describe_chosen_moves(options_from_json(plan.options))
     lines += _describe_unmatched(summary)
     return (*lines, *_describe_moves(summary, plan.options.get("mode", "")))
@@ -198,7 +187,7 @@ def describe_chosen_moves(options: ApplyOptions) -> Iterator[str]:
         yield _("Taken from other managers: %(names)s") % {"names": _shorten(list(dict.fromkeys(taken)))}
 
 
-def _shorten(names: list[str]) -> str:
+def _shorten(names: Sequence[str]) -> str:
     more = [_("%(n)d more") % {"n": len(names) - NAMED}] if len(names) > NAMED else []
     return ", ".join([*names[:NAMED], *more])
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from applyviz.engine.planning.model.quota_lines import Fit
+from applyviz.engine.planning.model.quota_lines import Fit, QuotaLine
+from applyviz.engine.planning.model.resources import ResourceSum
 from applyviz.web.components.badges import Appearance
 
 _WORDS: dict[tuple[str, str], str | Promise] = {
@@ -56,20 +55,10 @@ def _write_amount(resource: str, text: str) -> str:
     return format(amount, "f")
 
 
-def _read_rows(summary: Mapping[str, Any]) -> Iterator[ResourceRow]:
-    for one in summary.get("resources", []):
-        resource = one["resource"]
-        yield ResourceRow(
-            one["namespace"],
-            _WORDS[one["bound"], resource],
-            _write_amount(resource, one["before"]),
-            _write_amount(resource, one["after"]),
-        )
-
-
-def list_resources(summary: Mapping[str, Any]) -> tuple[ResourceRow, ...]:
-    """Return the sums of all workloads in the plan."""
-    return tuple(_read_rows(summary))
+def present_sum(one: ResourceSum) -> ResourceRow:
+    """Return a sum of workloads in the plan."""
+    amounts = (_write_amount(one.resource, amount) for amount in (one.before, one.after))
+    return ResourceRow(one.namespace, _WORDS[one.bound, one.resource], *amounts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,20 +74,9 @@ class QuotaRow:
     style: Appearance
 
 
-def _read_quota(one: Mapping[str, Any]) -> QuotaRow:
-    style = _FITS[Fit(one["fit"])]
-    if one["status"]:
-        style = Appearance(style.glyph, gettext("not checked (%(status)d)") % {"status": one["status"]}, style.tone)
-    return QuotaRow(
-        one["namespace"], one["quota"], one["resource"], one["used"], one["after"], one["hard"], style=style
-    )
-
-
-def list_quotas(summary: Mapping[str, Any]) -> tuple[QuotaRow, ...]:
-    """Return the quotas of the namespaces of a plan's workloads."""
-    return tuple(_read_quota(one) for one in summary.get("quotas", []))
-
-
-def has_no_quota(summary: Mapping[str, Any]) -> bool:
-    """Return whether the quotas of a plan with workloads were read, and there are none."""
-    return bool(summary.get("resources")) and summary.get("quotas") == []
+def present_quota(one: QuotaLine) -> QuotaRow:
+    """Return a quota of a namespace of the plan's workloads."""
+    style = _FITS[one.fit]
+    if one.status:
+        style = Appearance(style.glyph, gettext("not checked (%(status)d)") % {"status": one.status}, style.tone)
+    return QuotaRow(one.namespace, one.quota, one.resource, one.used, one.after, one.hard, style=style)

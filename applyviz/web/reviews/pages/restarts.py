@@ -5,12 +5,13 @@ A workload that a conflict blocks restarts once the conflict is resolved; one wi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+
+from applyviz.engine.planning.model.summary import PlanSummary, Restart
 
 SHOWN = 9
 DRAWN = 12
@@ -36,18 +37,16 @@ class RestartRow:
         return range(min(self.pods, DRAWN))
 
 
-def _row(one: Mapping[str, Any], stopped: frozenset[tuple[str, str]], *, is_pending: bool) -> RestartRow:
-    name, kind = str(one["ref"][2]), str(one["ref"][0][2])
-    is_stopped = (kind, name) in stopped
+def _row(one: Restart, *, is_stopped: bool, is_pending: bool) -> RestartRow:
     note = _("stops before it starts again") if is_stopped else _("once resolved") if is_pending else ""
-    return RestartRow(name, kind, int(one.get("pods") or 0), note, is_pending, is_stopped)
+    return RestartRow(one.ref.name, one.ref.gvk.kind, one.pods, note, is_pending, is_stopped)
 
 
-def list_restarts(summary: Mapping[str, Any]) -> tuple[RestartRow, ...]:
+def list_restarts(summary: PlanSummary) -> tuple[RestartRow, ...]:
     """Return the workloads with most pods first; the rest as one row."""
-    stopped = frozenset((str(ref[0][2]), str(ref[2])) for ref in summary.get("stopped", []))
-    rows = [_row(one, stopped, is_pending=False) for one in summary.get("restarts", [])]
-    rows += [_row(one, stopped, is_pending=True) for one in summary.get("pending", [])]
+    stopped = frozenset(summary.stopped)
+    rows = [_row(one, is_stopped=one.ref in stopped, is_pending=False) for one in summary.restarts]
+    rows += [_row(one, is_stopped=one.ref in stopped, is_pending=True) for one in summary.pending]
     rows.sort(key=lambda row: (not row.is_stopped, -row.pods, row.is_pending))
     if len(rows) <= SHOWN + 1:
         return tuple(rows)

@@ -2,22 +2,24 @@
 
 from types import SimpleNamespace
 
-from applyviz.engine.planning.digest.serialize import options_to_json
+from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.planning.digest.serialize import options_to_json, to_json
+from applyviz.engine.planning.model.summary import ImageChange, PlanSummary, Restart
 from applyviz.engine.requests.options import ApplyOptions
-from applyviz.records.models import Plan
+from applyviz.records.models import Plan, PlanDetails
 from applyviz.web.reviews.pages.plan_summary import present_impact
 from applyviz.web.reviews.pages.strip import _describe_impact
 
-WEB = [["apps", "v1", "Deployment"], "shop", "web"]
-SUMMARY = {
-    "stopped": [WEB],
-    "scaled_down": [WEB],
-    "restarts": [{"ref": WEB, "pods": 2}],
-    "images": [WEB],
-    "ownership_moves": 3,
-    "moves_from": ["kubectl-client-side-apply"],
-    "records_removed": 3,
-}
+WEB = ObjectRef(GroupVersionKind("apps", "v1", "Deployment"), "shop", "web")
+IMPACT = PlanSummary(
+    stopped=(WEB,),
+    scaled_down=(WEB,),
+    restarts=(Restart(WEB, 2, "Recreate"),),
+    images=(ImageChange(WEB, "main", "web:1", "web:2"),),
+    ownership_moves=3,
+    moves_from=("kubectl-client-side-apply",),
+    records_removed=3,
+)
 LINES = (
     "Downtime: Deployment/web",
     "Scaled to 0: Deployment/web",
@@ -28,15 +30,21 @@ LINES = (
 )
 
 
+def make_plan(impact: PlanSummary) -> Plan:
+    plan = Plan(options=options_to_json(ApplyOptions()), counts={"update": 1})
+    plan.details = PlanDetails(plan=plan, impact=to_json(impact))
+    return plan
+
+
 def test_what_stops_is_named_before_what_only_moves():
-    assert present_impact(Plan(summary=SUMMARY, options=options_to_json(ApplyOptions()))) == LINES
+    assert present_impact(make_plan(IMPACT)) == LINES
 
 
 def test_strip_counts_the_lines_that_it_has_no_room_for():
-    plan = Plan(summary=SUMMARY, options=options_to_json(ApplyOptions()), counts={"update": 1})
+    plan = make_plan(IMPACT)
     context = SimpleNamespace(plan=plan, is_complete=True)
 
     assert _describe_impact(context) == (*LINES[:3], "3 more")
 
-    plan.summary = {}
+    context.plan = make_plan(PlanSummary())
     assert _describe_impact(context) == ("No pods restart",)

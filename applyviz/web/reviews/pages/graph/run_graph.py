@@ -22,8 +22,8 @@ from applyviz.web.reviews.pages.plan_context import list_changes
 from applyviz.web.runs.pages.object_states import OBJECT_STATE_STYLES, ObjectState, rank_by_state
 from applyviz.web.runs.pages.run_page import RunPage, present_run
 from applyviz.workflow.foundation.access import Person
-from applyviz.workflow.plans.graphs import read_graph
 from applyviz.workflow.plans.live_values import list_results
+from applyviz.workflow.plans.plan_details import read_graph
 
 MOST = 200
 _LEGEND = (

@@ -19,7 +19,7 @@ from applyviz.web.reviews.pages.graph.panel import LegendRow, Panel, list_line_l
 from applyviz.web.reviews.pages.graph.picture import DrawnGraph, Painter, draw_graph
 from applyviz.web.reviews.pages.graph.table import ReferenceTable, present_table
 from applyviz.web.reviews.pages.plan_context import PlanContext
-from applyviz.workflow.plans.graphs import read_graph
+from applyviz.workflow.plans.plan_details import read_graph
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from applyviz.web.reviews.pages.owners.bars import DrawnRow, describe_owners, dr
 from applyviz.web.reviews.pages.owners.columns import Columns, ManagerColumn, find_columns
 from applyviz.web.reviews.pages.owners.tree import OwnerTree, present_tree
 from applyviz.web.reviews.pages.plan_context import PlanContext
-from applyviz.workflow.plans.graphs import read_owners
+from applyviz.workflow.plans.plan_details import read_owners
 
 FEW, MOST = 8, 200
 
