@@ -5,13 +5,14 @@ They are for what every page or use case asks. From one time to the next only th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from inspect import signature
 from typing import Generic, TypeAlias, TypeVar
 
-from django.db import connection, models, transaction
+from django.db import connection, connections, models, transaction
+from django.db.models.expressions import Expression
 from django.db.models.query import QuerySet
 from django.db.models.sql import Query
 from django.db.models.sql.compiler import SQLCompiler
@@ -23,6 +24,7 @@ _STAND_INS = tuple(range(1_908_472_651, 1_908_472_655))
 # Databases hold smaller integers only, so no row has this number or a larger one.
 _MOST = 2**63
 Parameter: TypeAlias = str | int
+_Converter: TypeAlias = Callable[..., object]
 
 
 class _WrittenCompiler(SQLCompiler):
@@ -30,16 +32,24 @@ class _WrittenCompiler(SQLCompiler):
 
     sql: str
     given: tuple[Parameter, ...]
+    # The columns whose values Django converts; asking each column of a row takes longer than the database does.
+    converted: tuple[int, ...]
 
     def write(self) -> None:
         """Write the SQL, and keep it with its parameters."""
         self.sql, self.given = super().as_sql()
+        self.converted = tuple(super().get_converters([column for column, *_ in self.select]))
 
     def as_sql(self, *_: object, **__: object) -> tuple[str, tuple[Parameter, ...]]:
         """Return the SQL that was written; raises `TransactionManagementError` for a lock outside a transaction."""
         if self.query.select_for_update and self.connection.get_autocommit():
             raise transaction.TransactionManagementError("a lock needs a transaction")
         return self.sql, self.given
+
+    def get_converters(self, expressions: Sequence[Expression]) -> dict[int, tuple[list[_Converter], Expression]]:
+        """Return the conversions of this connection, by column."""
+        found = super().get_converters([expressions[column] for column in self.converted])
+        return {self.converted[index]: conversions for index, conversions in found.items()}
 
 
 class _WrittenQuery(Query):
@@ -66,7 +76,8 @@ class _Written(Generic[M, Row]):
         for index, position in self.indices:
             given[index] = parameters[position]
         one = copy(self.compiler)
-        one.connection, one.given = connection, tuple(given)
+        # The connection itself: `connection` would look it up anew for each of hundreds of attributes.
+        one.connection, one.given = connections[self.rows.db], tuple(given)
         query = _WrittenQuery(self.rows.model)
         query.written = one
         asked: QuerySet[M, Row] = QuerySet(self.rows.model, query=query)

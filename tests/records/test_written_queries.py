@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.db import connection
@@ -60,6 +62,27 @@ def test_its_sql_is_written_once(monkeypatch):
     with CaptureQueriesContext(connection) as asked:
         assert [query.ask(number) for number in range(3)] == [[], [], []]
     assert (len(written), len(asked)) == (1, 3)
+
+
+def test_only_columns_that_are_converted_are_asked_how(monkeypatch):
+    query = WrittenQuery(lambda pk: User.objects.filter(pk=pk))
+    at = datetime(2026, 11, 24, tzinfo=UTC)
+    person = User.objects.create(username="one", last_login=at, is_active=False)
+    query.ask(0)
+    asked = []
+    find = connection.ops.get_db_converters
+    monkeypatch.setattr(connection.ops, "get_db_converters", lambda column: asked.append(column) or find(column))
+
+    (found,) = query.ask(person.pk)
+
+    assert (found.last_login, found.is_active, found.username) == (at, False, "one")
+    assert {column.target.attname for column in asked} == {
+        "last_login",
+        "date_joined",
+        "is_active",
+        "is_staff",
+        "is_superuser",
+    }
 
 
 def test_a_text_is_found_as_it_is():
