@@ -11,6 +11,7 @@ from applyviz import moments
 from applyviz.records.enums import Applier, ReviewState
 from applyviz.records.models.clusters import Cluster
 from applyviz.records.models.presets import Preset
+from applyviz.records.written_queries import WrittenQuery
 
 if TYPE_CHECKING:
     from applyviz.records.models.plans import Plan
@@ -48,7 +49,13 @@ class Review(models.Model):
     @property
     def latest_plan(self) -> Plan | None:
         """The current plan: the one with the greatest number."""
-        return moments.read_once(("latest plan", self.pk), lambda: self.plans.order_by("-number").first())
+        return moments.read_once(("latest plan", self.pk), self._read_latest_plan)
+
+    def _read_latest_plan(self) -> Plan | None:
+        plan = _LATEST.find(self.pk)
+        if plan is not None:
+            plan.review = self
+        return plan
 
     def keep_latest_plan(self, plan: Plan) -> None:
         """Keep the current plan, which a list has read already, for what else its page asks."""
@@ -66,6 +73,9 @@ class Target(models.Model):
 
     def __str__(self) -> str:
         return f"{self.review_id} on {self.cluster_id}"
+
+
+_LATEST = WrittenQuery(lambda review: Review(pk=review).plans.order_by("-number")[:1])
 
 
 class ReviewScope(models.Model):

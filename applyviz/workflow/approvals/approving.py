@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from applyviz import clock, moments
 from applyviz.records.enums import AuditAction, PlanState, ReviewState
 from applyviz.records.models import Approval, ChangeRequest, Plan
+from applyviz.records.written_queries import WrittenQuery
 from applyviz.workflow import policies
 from applyviz.workflow.approvals import quorum
 from applyviz.workflow.approvals.plan_blockers import find_approver_blockers, find_plan_blockers, list_change_requests
@@ -32,10 +33,16 @@ __all__ = [
 ]
 
 
+_CURRENT = WrittenQuery(
+    lambda plan: Plan.objects.select_related("review", "target__cluster", "revision", "requested_by").filter(pk=plan)
+)
+
+
 def _lock(plan: Plan) -> Plan:
     """Return the current row of a plan, with its review locked against edits."""
     lock_review(plan.review_id)
-    return Plan.objects.select_related("review", "target__cluster", "revision", "requested_by").get(pk=plan.pk)
+    (current,) = _CURRENT.ask(plan.pk)
+    return current
 
 
 def _check_digest(plan: Plan, digest: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.db.models import Prefetch, Q, QuerySet
+from django.db.models import Prefetch, Q, QuerySet, prefetch_related_objects
 
 from applyviz import clock, moments
 from applyviz.records.enums import Role
@@ -72,15 +72,25 @@ def _list_involved(plan: Plan) -> tuple[Person, ...]:
     return moments.read_once(("involved in plan", plan.pk), lambda: _read_involved(plan))
 
 
+def _select_involved(review: int) -> QuerySet[Person]:
+    requesters = Plan.objects.filter(review=review).order_by().values("requested_by_id")
+    deciders = Resolution.objects.filter(review=review).order_by().values("by_id")
+    chosen = Q(pk__in=requesters) | Q(pk__in=deciders)
+    return Person.objects.filter(chosen).select_related(*people.OF_HUMANS)
+
+
+_INVOLVED = WrittenQuery(_select_involved)
+
+
 def _read_involved(plan: Plan) -> tuple[Person, ...]:
-    requesters = Plan.objects.filter(review=plan.review_id).order_by().values("requested_by_id")
-    deciders = Resolution.objects.filter(review=plan.review_id).order_by().values("by_id")
-    # The list of the plan has a MAC; the rows beside it only add people.
-    stated = [*plan.authors, plan.review.author_id, plan.revision.created_by_id]
-    chosen = Q(pk__in=stated) | Q(pk__in=requesters) | Q(pk__in=deciders)
+    found = _INVOLVED.ask(plan.review_id)
+    # The list of the plan has a MAC; the rows beside it only add people. Most often they are the same.
+    stated = {*plan.authors, plan.review.author_id, plan.revision.created_by_id} - {person.pk for person in found}
+    if stated:
+        found += Person.objects.filter(pk__in=stated).select_related(*people.OF_HUMANS)
     editors = commit_people.find_editors(plan)
     named = () if editors is None else editors.accounts
-    return tuple(dict.fromkeys((*Person.objects.filter(chosen).select_related(*people.OF_HUMANS), *named)))
+    return tuple(dict.fromkeys((*found, *named)))
 
 
 def find_forged_authors(plan: Plan) -> tuple[AuthorsForged, ...]:
@@ -192,14 +202,23 @@ def find_agreed(plans: Iterable[Plan]) -> frozenset[int]:
     return frozenset(p.pk for p in likely if not count_quorum(p).missing)
 
 
+def _select_approvers() -> QuerySet[Grant]:
+    rows = Grant.objects.filter(role=Role.APPROVER, ended_at=None)
+    return rows.select_related(*(f"person__{name}" for name in people.OF_HUMANS), "team")
+
+
+_APPROVERS = WrittenQuery(_select_approvers)
+
+
 def list_candidates(plan: Plan) -> list[Person]:
     """Return who may still approve a plan: holds the role there, is not involved, and is not counted yet."""
     scopes = policies.list_scopes(plan)
     joined = Prefetch("team__members__person", Person.objects.select_related(*people.OF_HUMANS))
-    rows = Grant.objects.filter(role=Role.APPROVER, ended_at=None).prefetch_related(joined)
+    rows = _APPROVERS.ask()
+    prefetch_related_objects(rows, joined)
     found: dict[int, Person] = {}
     grants_of: dict[int, list[Grant]] = {}
-    for grant in rows.select_related(*(f"person__{name}" for name in people.OF_HUMANS), "team"):
+    for grant in rows:
         members = [m.person for m in grant.team.members.all() if m.ended_at is None] if grant.team else [grant.person]
         for person in members:
             if person is not None and person.is_active:

@@ -12,6 +12,7 @@ from applyviz import clock
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import RiskLevel
 from applyviz.records.models import ObjectChange, Plan, ViewedObject
+from applyviz.records.written_queries import WrittenQuery
 from applyviz.workflow.foundation import plan_rows
 from applyviz.workflow.foundation.access import Action, Person, Visitor, require, scopes_of
 from applyviz.workflow.plans.changes import ref_of
@@ -66,11 +67,16 @@ def forget_viewed(rows: Iterable[ObjectChange], plan: Plan, *, by: Person) -> No
     ViewedObject.objects.filter(digest=plan.digest, by=by, object_key__in=keys).delete()
 
 
+_VIEWED = WrittenQuery(
+    lambda digest, by: ViewedObject.objects.filter(digest=digest, by=by).values_list("object_key", flat=True)
+)
+
+
 def list_viewed(plan: Plan, *, by: Visitor) -> frozenset[str]:
     """Return the objects that a person has viewed, as keys of `name_object`."""
     if not plan.digest:
         return frozenset()
-    return frozenset(ViewedObject.objects.filter(digest=plan.digest, by_id=by.pk).values_list("object_key", flat=True))
+    return frozenset(_VIEWED.ask(plan.digest, by.pk))
 
 
 def must_be_viewed(row: ObjectChange) -> bool:

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Collection, Iterator
-from contextlib import suppress
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.core.exceptions import ImproperlyConfigured, ObjectDoesNotExist
+from django.core.exceptions import ImproperlyConfigured
 from django.db.models.signals import post_save
 from django.dispatch import receiver
 
 from applyviz.engine.objects.values import JSONValue, canonical_json
-from applyviz.records.models import AccountMac
+from applyviz.records.models import AccountLink, AccountMac
 from applyviz.records.written_queries import WrittenQuery
 
 LINK = "link"
@@ -27,14 +26,17 @@ OF_SIGN_IN = ("password", "is_active")
 OF_HUMANS = ("email", LINK)
 """The aspects that decide which accounts belong to one person."""
 _OF_PERSON = WrittenQuery(lambda person: AccountMac.objects.filter(person=person))
+_LINK_OF = WrittenQuery(lambda person: AccountLink.objects.filter(person=person))
+_LINK = User._meta.get_field("link")
 
 
 def _read(person: User, aspect: str) -> JSONValue:
     if aspect != LINK:
         return str(getattr(person, aspect))
-    with suppress(ObjectDoesNotExist):
-        return [person.link.human, person.link.counted_as]
-    return None
+    if not _LINK.is_cached(person):
+        _LINK.set_cached_value(person, _LINK_OF.find(person.pk))
+    link: AccountLink | None = _LINK.get_cached_value(person)
+    return None if link is None else [link.human, link.counted_as]
 
 
 def _make(person: User, aspect: str, key: str) -> str:

@@ -9,11 +9,17 @@ the audit trail.
 from __future__ import annotations
 
 from applyviz.records.models import Cluster, Review
+from applyviz.records.written_queries import WrittenQuery
+
+_REVIEW = WrittenQuery(lambda review: Review.objects.select_for_update(no_key=True).filter(pk=review))
 
 
 def lock_review(review_id: int) -> Review:
     """Lock a review until the surrounding transaction ends; return its current row."""
-    return Review.objects.select_for_update(no_key=True).get(pk=review_id)
+    review = _REVIEW.find(review_id)
+    if review is None:
+        raise Review.DoesNotExist
+    return review
 
 
 def lock_cluster(cluster_id: int) -> Cluster:

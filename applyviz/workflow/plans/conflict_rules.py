@@ -21,6 +21,7 @@ from applyviz.engine.planning.objects.conflict_rules import FieldRule as EngineR
 from applyviz.engine.planning.objects.conflict_rules import RuleResolution
 from applyviz.records.enums import AuditAction, RuleState
 from applyviz.records.models import Cluster, ConflictRule, Plan
+from applyviz.records.written_queries import WrittenQuery
 from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import access, row_macs
 from applyviz.workflow.foundation.access import Action, Person, Visitor
@@ -201,9 +202,13 @@ def get_rule(cluster: Cluster, number: int, *, for_user: Visitor) -> ConflictRul
     return rule
 
 
+_IN_FORCE = WrittenQuery(
+    lambda cluster: ConflictRule.objects.filter(cluster=cluster, state=RuleState.IN_FORCE).order_by("number")
+)
+
+
 def rules_to_json(cluster: Cluster) -> list[JSONObject]:
     """Return the rules in force on a cluster, as a plan stores them; one that was not agreed to here has no effect."""
-    rows = ConflictRule.objects.filter(cluster=cluster, state=RuleState.IN_FORCE).order_by("number")
     return [
         {
             "number": row.number,
@@ -215,7 +220,7 @@ def rules_to_json(cluster: Cluster) -> list[JSONObject]:
             "resolution": row.resolution,
             "manager": row.manager,
         }
-        for row in row_macs.keep_genuine(rows)
+        for row in row_macs.keep_genuine(_IN_FORCE.ask(cluster.pk))
     ]
 
 

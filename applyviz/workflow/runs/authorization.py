@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from applyviz import clock, moments
-from applyviz.records.models import ApplyRun, EmergencyApply, JournalEntry
+from applyviz.records.models import ApplyRun, Approval, EmergencyApply, JournalEntry
+from applyviz.records.written_queries import WrittenQuery
 from applyviz.workflow import policies
 from applyviz.workflow.approvals import plan_blockers, quorum
 from applyviz.workflow.approvals.quorum import Need
@@ -34,6 +35,8 @@ from applyviz.workflow.plans import conflict_rules
 from applyviz.workflow.policies import PolicyRules
 from applyviz.workflow.runs.attempts import find_attempt
 
+_SPENT = WrittenQuery(lambda run: Approval.objects.filter(run=run).select_related("by", "entry"))
+
 
 def _find_people(run: ApplyRun, scopes: tuple[ScopeEntry, ...]) -> Iterator[PlanBlocker]:
     plan = run.plan
@@ -55,7 +58,7 @@ def _find_people(run: ApplyRun, scopes: tuple[ScopeEntry, ...]) -> Iterator[Plan
 
 
 def _find_approvers(run: ApplyRun, scopes: tuple[ScopeEntry, ...]) -> Iterator[PlanBlocker]:
-    for approval in run.approvals.select_related("by", "entry"):
+    for approval in _SPENT.ask(run.pk):
         fault = approval_macs.find_fault(approval)
         if fault:
             yield ApprovalForged(approval.by_name, fault)
@@ -72,7 +75,7 @@ def _find_lapsed(run: ApplyRun) -> Iterator[PlanBlocker]:
 
 
 def _match_spent(run: ApplyRun, policy: PolicyRules) -> tuple[Need, ...]:
-    genuine = approval_macs.keep_genuine(run.approvals.select_related("by", "entry"))
+    genuine = approval_macs.keep_genuine(_SPENT.ask(run.pk))
     spent = quorum.keep_distinct(run.plan, quorum.keep_counted(policy, genuine))
     return quorum.match_demands(policies.find_demands(run.plan, policy), spent)
 
