@@ -74,7 +74,7 @@ _VIEWED = WrittenQuery(
 
 def list_viewed(plan: Plan, *, by: Visitor) -> frozenset[str]:
     """Return the objects that a person has viewed, as keys of `name_object`."""
-    if not plan.digest:
+    if not plan.digest or by.pk is None:
         return frozenset()
     return frozenset(_VIEWED.ask(plan.digest, by.pk))
 

@@ -35,7 +35,7 @@ def _read(person: User, aspect: str) -> JSONValue:
         return str(getattr(person, aspect))
     if not _LINK.is_cached(person):
         _LINK.set_cached_value(person, _LINK_OF.find(person.pk))
-    link: AccountLink | None = _LINK.get_cached_value(person)
+    link: AccountLink | None = getattr(person, "link", None)
     return None if link is None else [link.human, link.counted_as]
 
 
