@@ -58,6 +58,21 @@ def opens_service(planned: Planned) -> bool:
     return bool(new - {"nodes"} if get_at(after, ("spec", "type")) == "LoadBalancer" else new)
 
 
+def _list_numbers(service: JSONObject) -> set[JSONValue]:
+    """Return the addresses and ports of a Service that clients may have noted."""
+    spec = service.get("spec") or {}
+    ports = [port.get("nodePort") for port in spec.get("ports") or ()]
+    return {spec.get("clusterIP"), spec.get("healthCheckNodePort"), *(spec.get("clusterIPs") or ()), *ports}
+
+
+def gives_up_address(planned: Planned) -> bool:
+    """Return whether a Service of another type gives up its load balancer, a port or a cluster IP."""
+    live, after, _manifest = _versions(planned)
+    was, now = (get_at(obj, ("spec", "type"), None) for obj in (live, after))
+    lost = _list_numbers(live) - _list_numbers(after) - {None, "", "None", 0}
+    return bool(live) and was != now and (was == "LoadBalancer" or bool(lost))
+
+
 def _list_entries(obj: JSONObject) -> list[JSONObject]:
     return [e for e in get_at(obj, ("metadata", "managedFields"), None) or () if not e.get("subresource")]
 
@@ -160,6 +175,10 @@ def removes_in_vain(planned: Planned) -> bool:
         written = {**(manifest.get("stringData") or {}), **(manifest.get("data") or {})}
         names = [name for name in after.get("data") or {} if name not in written]
         return any(_was_applied(planned, ("stringData", name)) for name in names)
+    if (group, kind) == ("", "Service"):
+        addresses = [get_at(obj, ("spec", "clusterIP"), None) for obj in (live, after, manifest)]
+        is_kept = bool(addresses[0]) and addresses[0] == addresses[1] and not addresses[2]
+        return is_kept and _was_applied(planned, ("spec", "clusterIP"))
     if (group, kind) == ("autoscaling", "HorizontalPodAutoscaler"):
         return manifest.get("apiVersion") == "autoscaling/v1" and any(
             get_at(after, ("metadata", "annotations", mark), None) is not None

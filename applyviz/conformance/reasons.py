@@ -10,8 +10,7 @@ Decided by calculating with and without each input, never by comparing how value
 - *no longer in the manifest*, *null* and *set* are what the manifest says there, or above; *although your manifest
   contains it* is about the entry.
 
-Exceptions: the status of kinds whose status controllers write; and an empty value, or several entries of one name, that
-make room for something else of the manifest are *no longer in the manifest*, although it has something there.
+Exception: the status of kinds whose status controllers write.
 """
 
 from __future__ import annotations
@@ -48,6 +47,7 @@ _CLAIMS = (
     (r"another entry of your manifest with the same", "beside"),
     (r"no longer in the manifest|you dropped", "dropped"),
     (r"keeps only what your manifest sets|replaced as a whole|directive", "whole"),
+    (r"what your manifest sets there", "filled"),
     (r"set in your manifest|your manifest changes it|overwritten: .* loses", "set"),
     (r"this (entry|value) is new", "set"),
 )
@@ -134,8 +134,10 @@ class _Causes:
     def _judge_manifest(self, claim: str, row: ShownRow) -> Iterator[str]:
         path = _find_entry(row.path) if claim == "shared" else row.path
         written, is_null = self._find_written(path)
-        if claim == "dropped" and written is not NOTHING and not self._makes_room(row.path, written):
+        if claim == "dropped" and written is not NOTHING:
             yield "the manifest has it"
+        if claim == "filled" and not self._makes_room(row.path, written):
+            yield "the manifest has nothing else there"
         if claim == "null" and not is_null:
             yield "the manifest has no null there"
         if claim in ("set", "shared") and written is NOTHING:

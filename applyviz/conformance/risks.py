@@ -280,11 +280,6 @@ class Facts:
         before, after = (get_at(obj, path, None) or [] for obj in (self.live, self.after))
         return {} in after and {} not in before
 
-    def has_type(self, *types: str) -> tuple[bool, bool]:
-        """Whether a Service had one of some types, and whether it has the same type afterwards."""
-        before, after = (get_at(obj, ("spec", "type"), "") for obj in (self.live, self.after))
-        return before in types, before == after
-
 
 def _says_more_than_order(patch: JSONValue) -> bool:
     """Return whether a patch holds more than the order of entries, which kubectl sends where somebody else has some."""
@@ -355,7 +350,7 @@ PREDICATES: Mapping[str, Predicate] = {
     "open-policy": lambda f: (
         f.gvk.kind == "NetworkPolicy" and (f.opens("spec", "ingress") or f.opens("spec", "egress"))
     ),
-    "address-lost": lambda f: f.gvk.kind == "Service" and f.is_written and f.has_type("LoadBalancer") == (True, False),
+    "address-lost": lambda f: f.gvk.kind == "Service" and f.is_written and object_facts.gives_up_address(f.planned),
     "exposed": lambda f: object_facts.opens_service(f.planned),
     "gains-owner": lambda f: f.is_written and object_facts.gains_owner(f.live, f.after),
     "injected-value": lambda f: object_facts.overwrites_bundle(f.planned),

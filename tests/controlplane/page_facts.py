@@ -183,6 +183,7 @@ CLAIMS: Mapping[str, Claim] = {
         _is_gone
     ),
     r"Removed: your manifest clears all field owners": _is_gone,
+    r"Replaced by what your manifest sets there": lambda f: f.is_wanted,
     r"Removed: `.+` keeps only what your manifest sets": _is_gone,
     r"Removed although your manifest contains it: another entry with the same `.+` goes": _is_gone,
     r"Removed although your manifest contains it: another entry with the same `.+` drops it": _is_gone,

@@ -21,6 +21,7 @@ from applyviz.engine.explain.verdict import (
     find_null,
     find_twin_key,
     is_answer_to,
+    is_filled,
     judge_set,
     makes_room,
     name_operation,
@@ -93,6 +94,8 @@ def _judge_cleared(versions: ObjectVersions, path: FieldPath) -> tuple[Reason, s
         return Reason.SERVER_CHANGED if versions.manifest.get(path) else Reason.MANIFEST_SETS, ""
     if makes_room(versions, path):
         return Reason.REPLACED_WHOLE, ""
+    if is_filled(versions, path):
+        return Reason.MAKES_ROOM, ""
     if path in versions.last_applied or (
         # an empty value of live stands for what was applied below it
         versions.last_applied.has_path(path) and not versions.manifest.has_path(path)

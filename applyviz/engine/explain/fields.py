@@ -13,7 +13,7 @@ from applyviz.engine.explain.client_side import judge_client
 from applyviz.engine.explain.node_ports import NodePorts
 from applyviz.engine.explain.patching import PATCH, judge_patch
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason, Stage
-from applyviz.engine.explain.rows import MANIFEST, NOWHERE, Row
+from applyviz.engine.explain.rows import MANIFEST, MERGED, NOWHERE, Row
 from applyviz.engine.explain.server_side import judge_apply
 from applyviz.engine.explain.source import locate
 from applyviz.engine.explain.verdict import AS_IT_IS, LeafExplanation, judge_server, name_operation
@@ -96,9 +96,20 @@ class _Judge:
     def give_reasons(self) -> Iterator[FieldReason]:
         for path, row in self._versions.rows.items():
             operation, reason, detail, stage = self._judge(path, row)
+            if operation is FieldOperation.UNCHANGED and self._stands_for_fields(path, row):
+                continue
             _, _, _, _, _, before, after, position = row
             written = self._find_text(path)
             yield FieldReason(path, operation, reason, detail, before, after, written or position, stage)
+
+    def _stands_for_fields(self, path: FieldPath, row: Row) -> bool:
+        """Return whether other versions have an empty value or null where the object has fields, before or after.
+
+        - The reasons of these fields say what happens to them.
+        """
+        after, live, _, _, _, _, _, _ = row
+        is_nowhere = after is MISSING and live is MISSING
+        return is_nowhere and (self._versions.live.has_path(path) or self._versions.after.has_path(path))
 
     def _find_text(self, path: FieldPath) -> SourcePosition | None:
         """Return where `stringData` of a Secret sets an entry of its `data`, None if it does not.
@@ -108,7 +119,8 @@ class _Judge:
         if not self._versions.is_secret or path[:1] != _DATA or len(path) != len(_DATA) + 1:
             return None
         row = self._versions.rows.get(("f:stringData", path[1]))
-        return None if row is None or row[MANIFEST] in (MISSING, None) else row[-1]
+        is_null = row is not None and row[MANIFEST] is None and row[MERGED] is MISSING  # kubectl leaves a null out
+        return None if row is None or row[MANIFEST] is MISSING or is_null else row[-1]
 
     def _judge(self, path: FieldPath, row: Row) -> LeafExplanation:
         versions = self._versions

@@ -46,6 +46,7 @@ class Reason(StrEnum):
     NULL_CLEARS = "null-clears"
     RETAIN_KEYS = "retain-keys"
     REPLACED_WHOLE = "replaced-whole"
+    MAKES_ROOM = "makes-room"
     SHARED_MERGE_KEY = "shared-merge-key"
     KEPT_UNDER_ANOTHER_KEY = "kept-under-another-key"
     FROM_ANOTHER_ENTRY = "from-another-entry"

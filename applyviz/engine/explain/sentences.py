@@ -32,6 +32,7 @@ _BY_REASON: dict[Reason, str] = {
     Reason.NULL_CLEARS: "Removed: set to null in the manifest",
     Reason.RETAIN_KEYS: "Removed: `{path}` keeps only what your manifest sets",
     Reason.REPLACED_WHOLE: "Atomic field: replaced as a whole",
+    Reason.MAKES_ROOM: "Replaced by what your manifest sets there",
     Reason.SHARED_MERGE_KEY: "Removed although your manifest contains it: another entry with the same `{path}` goes",
     Reason.KEPT_UNDER_ANOTHER_KEY: "the merge keeps it from the live entry with the same `{path}`",
     Reason.FROM_ANOTHER_ENTRY: "set by another entry of your manifest with the same `{path}`",

@@ -20,6 +20,7 @@ from applyviz.engine.explain.verdict import (
     UNCHANGED,
     LeafExplanation,
     find_null,
+    is_filled,
     judge_set,
     makes_room,
     name_operation,
@@ -124,6 +125,8 @@ def _judge_cleared(versions: ObjectVersions, path: FieldPath, was_own: bool, los
         return Reason.MANIFEST_SETS, ""
     if makes_room(versions, path):
         return Reason.REPLACED_WHOLE, ""
+    if is_filled(versions, path):
+        return Reason.MAKES_ROOM, ""
     if was_own:
         return Reason.REMOVED_SOLE_OWNER, ""
     if losers:

@@ -8,6 +8,7 @@ _ALWAYS = frozenset(
     {
         Reason.RETAIN_KEYS,
         Reason.REPLACED_WHOLE,
+        Reason.MAKES_ROOM,
         Reason.SHARED_MERGE_KEY,
         Reason.KEPT_UNDER_ANOTHER_KEY,
         Reason.FROM_ANOTHER_ENTRY,

@@ -65,14 +65,22 @@ def judge_server(versions: ObjectVersions, path: FieldPath, row: Row) -> LeafExp
         return None
     if operation is not UNCHANGED and not _asks_nothing(merged, live) and _is_part_of(merged, after):
         return None  # the merge asks for it, and the server leaves out the rest
+    if _is_emptied(versions, path, after) or (merged is None and after == ""):
+        return None
     if merged is MISSING and after == {} and versions.merged.is_hollow(path):
         return None  # the server leaves out the empty maps that the merge asks for below, and the rest is this
     is_left = operation is UNCHANGED and path in versions.manifest
-    if merged is MISSING and not is_left and versions.merged.find_above(path) is None:
+    if merged in (MISSING, None) and not is_left and versions.merged.find_above(path) is None:
         if operation in (FieldOperation.SET, FieldOperation.CHANGED):
             operation = FieldOperation.DEFAULTED
         return LeafExplanation(operation, Reason.SERVER_DEFAULT, stage=Stage.DEFAULTS)
     return LeafExplanation(operation, Reason.SERVER_CHANGED, stage=Stage.SERVER)
+
+
+def _is_emptied(versions: ObjectVersions, path: FieldPath, after: JSONValue) -> bool:
+    """Return whether the manifest empties a map or list of live, which the server may write again as an empty one."""
+    is_asked = after in ({}, []) and versions.manifest.get(path) == after and versions.live.has_path(path)
+    return is_asked and (path in versions.merged or not versions.merged.has_path(path))
 
 
 def _asks_nothing(merged: JSONValue, live: JSONValue) -> bool:
@@ -121,8 +129,8 @@ def judge_set(versions: ObjectVersions, path: FieldPath, operation: FieldOperati
             return LeafExplanation(operation, Reason.KEPT_UNDER_ANOTHER_KEY, kept)
         # Where ownership moves first, the merge starts from an answer, which holds defaults already.
         return LeafExplanation(FieldOperation.DEFAULTED, Reason.SERVER_DEFAULT, stage=Stage.DEFAULTS)
-    # kubectl sends a null among the annotations as an empty text.
-    if wanted is None and versions.merged.get(path) != "" and versions.after.get(path) is not None:
+    # kubectl sends a null among the annotations as an empty text, and the server stores one for a null among texts.
+    if wanted is None and versions.merged.get(path) != "" and versions.after.get(path) not in (None, ""):
         return LeafExplanation(FieldOperation.DEFAULTED, Reason.SERVER_DEFAULT, stage=Stage.DEFAULTS)
     entry = find_new_entry(versions, path) if operation is FieldOperation.SET else ""
     if entry:
@@ -195,10 +203,17 @@ def find_null(versions: ObjectVersions, path: FieldPath) -> FieldPath | None:
 def makes_room(versions: ObjectVersions, path: FieldPath) -> bool:
     """Return whether a live value that is gone stood where the manifest now has fields or entries: both cannot be.
 
-    - An empty value has nothing that could be replaced, and several entries of one name are another rule.
+    - An empty value has nothing that could be replaced, and several entries of one name are another rule (`is_filled`).
     """
     live = versions.live.get(path)
     return live is not MISSING and bool(live) and path[-1][0] == "f" and versions.manifest.has_path(path)
+
+
+def is_filled(versions: ObjectVersions, path: FieldPath) -> bool:
+    """Return whether an empty value gets fields of the manifest, or one entry of it takes the place of several."""
+    live = versions.live.get(path)
+    is_one_of_several = bool(path) and path[-1][0] in "kv"
+    return (not live or is_one_of_several) and versions.manifest.has_path(path) and versions.after.has_path(path)
 
 
 def render_above(path: FieldPath, ancestor: FieldPath) -> str:

@@ -199,15 +199,21 @@ def find_unfiled(named: Mapping[str, str], live: JSONObject, manifest: JSONObjec
 
 @rule(200)
 def find_released(subject: RiskSubject) -> Iterator[Risk]:
-    """Yield the loss of the load balancer of a Service whose type changes: the cloud takes it and its address back."""
+    """Yield what a Service gives up when its type changes: its load balancer, its node ports, its cluster IP."""
     ref, live, after = subject.ref, subject.live, subject.after
     if (ref.gvk.group, ref.gvk.kind) != ("", "Service") or live is None or after is None or subject.is_merge_only:
         return
-    was, now = (get_at(obj, ("spec", "type")) for obj in (live, after))
-    if was == "LoadBalancer" and now != was:
-        named = {"kind": ref.gvk.kind, "name": ref.name, "addresses": "its load balancer and its address", "stays": ""}
-        where = ("spec", "type")
-        yield ADDRESS_LOST.at(field_path(where), named, position_of(subject, where))
+    where = ("spec", "type")
+    was, now = (get_at(obj, where) for obj in (live, after))
+    if was == now:
+        return
+    is_balanced = was == "LoadBalancer"  # the cloud takes its address back
+    lost = ["its load balancer and its address"] if is_balanced else []
+    lost += [one for one in _list_addresses(live, after) if not (is_balanced and one.startswith("external"))]
+    if lost:
+        named = {"kind": ref.gvk.kind, "name": ref.name, "addresses": ", ".join(lost), "stays": ""}
+        level = RiskLevel.HIGH if is_balanced else RiskLevel.MEDIUM
+        yield ADDRESS_LOST.at(field_path(where), named, position_of(subject, where), level=level)
 
 
 def find_losses(

@@ -1,6 +1,7 @@
 """What the manifest says and the server does not do, or does otherwise than a reader expects.
 
 Rules: `stringData` of a Secret is written into `data` and never removed from there (`pkg/apis/core/v1/conversion.go`);
+a Service keeps its cluster IP (`pkg/registry/core/service/storage/storage.go`, `patchAllocatedValues`);
 `serviceAccount` is an alias that fills `serviceAccountName` again (the same file); the main path of a kind with a
 status subresource ignores `status`; autoscaling/v1 keeps the metrics and the behavior of an autoscaler in annotations
 (`pkg/apis/autoscaling/v1/conversion.go`); an empty rule of a NetworkPolicy allows all traffic
@@ -27,6 +28,7 @@ _POD_SPECS = (("spec", "template", "spec"), ("spec", "jobTemplate", "spec", "tem
 _CARRIED = {f"autoscaling.alpha.kubernetes.io/{name}": name for name in ("metrics", "behavior")}
 # What kubectl calls itself by either way of applying: ownership may have moved between them.
 _KUBECTL = ("kubectl", "kubectl-client-side-apply")
+_CLUSTER_IP = ("spec", "clusterIP")
 _NAME, _ALIAS = "serviceAccountName", "serviceAccount"
 _TEXTS = {"ConfigMap": ("data", "binaryData"), "Secret": ("data", "stringData")}
 _ENCODED = (("Secret", "data"), ("ConfigMap", "binaryData"))
@@ -37,6 +39,8 @@ def _describe_kept(f: Facts) -> Templates:
         return ("You no longer set this field, but it stays: its deprecated alias serviceAccount keeps the value.",)
     if f["how"] == "version":
         return ("You no longer set {entry}, but it stays: autoscaling/v1 cannot set it and keeps it in an annotation.",)
+    if f["how"] == "address":
+        return ("You no longer set clusterIP, but it stays: a Service keeps it until it is deleted or needs none.",)
     return ("You no longer set {entry}, but it stays in data: an apply only adds what stringData has.",)
 
 
@@ -85,16 +89,20 @@ def _list_applied(subject: RiskSubject, part: str) -> list[str]:
 
 @rule(130)
 def find_kept(subject: RiskSubject) -> Iterator[Risk]:
-    """Yield the removals without an effect: entries of `stringData`, and a service account with its alias."""
+    """Yield the removals without an effect: entries of `stringData`, a service account with its alias, a cluster IP."""
     manifest, result = subject.manifest, subject.result
     if manifest is None or subject.live is None or result is None:
         return
     if subject.ref.key[:2] == ("", "Secret"):
-        kept = {**map_at(manifest, "stringData"), **map_at(manifest, "data")}
+        written = {**map_at(manifest, "stringData"), **map_at(manifest, "data")}
+        stored = map_at(result, "data")  # an entry goes where `data` itself is dropped
         for name in _list_applied(subject, "stringData"):
-            if name not in kept:
+            if name not in written and name in stored:
                 facts = {"how": "string-data", "entry": name}
                 yield REMOVAL_WITHOUT_EFFECT.at(fields("stringData", name), facts, level=RiskLevel.HIGH)
+    if subject.ref.key[:2] == ("", "Service") and get_at(result, _CLUSTER_IP) == get_at(subject.live, _CLUSTER_IP):
+        if get_at(result, _CLUSTER_IP) and not get_at(manifest, _CLUSTER_IP) and _was_applied(subject, _CLUSTER_IP):
+            yield REMOVAL_WITHOUT_EFFECT.at(fields(*_CLUSTER_IP), {"how": "address"})
     for above in _POD_SPECS:
         named, alias = (*above, _NAME), (*above, _ALIAS)
         is_set = any(one in map_at(manifest, *above) for one in (_NAME, _ALIAS))

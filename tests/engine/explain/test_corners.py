@@ -107,12 +107,12 @@ def test_empty_map_that_only_last_applied_has_is_no_field_beside_the_fields_belo
     assert notes not in paths
 
 
-def test_empty_map_that_last_applied_and_the_manifest_have_is_a_field():
+def test_empty_map_of_the_manifest_is_told_by_the_fields_that_live_has_there():
     notes, live = fields("metadata", "annotations"), {"metadata": {"annotations": {"team": "a"}}}
     empty = {"metadata": {"annotations": {}}}
     versions = SimpleNamespace(last_applied=empty, manifest=empty, live=live, after=live, merged=live)
 
-    assert notes in [r.path for r in explain(versions=versions, mode="client", manager="me", kind=KIND)]
+    assert [r.path for r in explain(versions=versions, mode="client", manager="me", kind=KIND)] == [(*notes, "f:team")]
 
 
 def test_empty_list_that_the_manager_does_not_own_after_apply_is_no_move_of_ownership():

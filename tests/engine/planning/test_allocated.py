@@ -48,3 +48,9 @@ def test_address_that_was_there_before_stays():
     live = service(clusterIP="10.0.0.1", clusterIPs=["10.0.0.1"], ports=[{"port": 80, "nodePort": 30080}])
 
     assert without_allocated(live, service(), live) == live
+
+
+def test_address_that_a_patch_clears_stays_as_the_server_answers():
+    live = service(clusterIP="None", clusterIPs=["None"])
+
+    assert without_allocated(live, {"spec": {"clusterIP": None}}, live) == live
