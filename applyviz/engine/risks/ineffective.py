@@ -87,6 +87,14 @@ def _list_applied(subject: RiskSubject, part: str) -> list[str]:
     return [name[2:] for name in dict.fromkeys(found) if name.startswith("f:")]
 
 
+def _keeps_address(subject: RiskSubject) -> bool:
+    """Return whether a Service keeps the cluster IP that the manifest no longer sets."""
+    if subject.ref.key[:2] != ("", "Service") or get_at(subject.manifest, _CLUSTER_IP):
+        return False
+    live, result = (get_at(obj, _CLUSTER_IP) for obj in (subject.live, subject.result))
+    return bool(live) and live == result and _was_applied(subject, _CLUSTER_IP)
+
+
 @rule(130)
 def find_kept(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the removals without an effect: entries of `stringData`, a service account with its alias, a cluster IP."""
@@ -100,9 +108,8 @@ def find_kept(subject: RiskSubject) -> Iterator[Risk]:
             if name not in written and name in stored:
                 facts = {"how": "string-data", "entry": name}
                 yield REMOVAL_WITHOUT_EFFECT.at(fields("stringData", name), facts, level=RiskLevel.HIGH)
-    if subject.ref.key[:2] == ("", "Service") and get_at(result, _CLUSTER_IP) == get_at(subject.live, _CLUSTER_IP):
-        if get_at(result, _CLUSTER_IP) and not get_at(manifest, _CLUSTER_IP) and _was_applied(subject, _CLUSTER_IP):
-            yield REMOVAL_WITHOUT_EFFECT.at(fields(*_CLUSTER_IP), {"how": "address"})
+    if _keeps_address(subject):
+        yield REMOVAL_WITHOUT_EFFECT.at(fields(*_CLUSTER_IP), {"how": "address"})
     for above in _POD_SPECS:
         named, alias = (*above, _NAME), (*above, _ALIAS)
         is_set = any(one in map_at(manifest, *above) for one in (_NAME, _ALIAS))
