@@ -106,6 +106,11 @@ def _prune(value: JSONValue, budget: list[int]) -> JSONValue:
     return value
 
 
+def _count_lines(text: str) -> int:
+    """Return the number of lines; a line break at the end begins no other one."""
+    return text.count("\n", 0, -1) + 1
+
+
 def show_value(value: JSONValue) -> Shown | None:
     """Return a value for a row of changes; None for an absent field.
 
@@ -118,7 +123,7 @@ def show_value(value: JSONValue) -> Shown | None:
         begun = _prune(value, budget)
         if budget[0] <= 0:
             text = render_yaml(begun)[:LONGEST]
-            return Shown(text, is_long=True, is_cut=True, lines=text.count("\n") + 1)
+            return Shown(text, is_long=True, is_cut=True, lines=_count_lines(text))
     if isinstance(value, str) and is_masked(value) and "\n" not in value:
         return Shown(value, is_masked=True)
     if isinstance(value, str) and ("\n" in value or len(value) > SHORT):
@@ -130,4 +135,4 @@ def show_value(value: JSONValue) -> Shown | None:
         text = render_yaml(value) if isinstance(value, (Mapping, list)) else flat
     is_cut = len(text) > LONGEST
     text = text[:LONGEST]
-    return Shown(text, is_long=True, is_cut=is_cut, lines=text.count("\n") + 1)
+    return Shown(text, is_long=True, is_cut=is_cut, lines=_count_lines(text))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from applyviz.engine.objects import paths
@@ -122,3 +124,28 @@ def test_what_the_server_draws_anew_for_a_new_object_does_not_move(box):
 
     assert {f.path for f in move.fields if f.path[0] == "f:metadata"} == set()
     assert {f.path[1] for f in move.fields} == {"f:ports"}
+
+
+def test_new_uid_is_said_of_the_object_and_is_no_field(box):
+    """Kubernetes chooses the uid, so it says only that this is another object."""
+    first = box.plan_one(manifest(colour="blue", size="small"))
+    edited = box.send(Request("DELETE", SETTINGS, {}, "", None))
+    assert edited.is_ok, edited
+    box.apply(manifest(colour="red", size="small"))
+    second = box.plan_one(manifest(colour="blue", size="small"))
+
+    move = compare_changes(first, second, kind=bundled().find_kind(first.ref.gvk))
+
+    assert (move.is_another_object, [f.path for f in move.fields if f.path[-1] == "f:uid"]) == (True, [])
+
+
+def test_replacement_of_the_same_object_lists_no_uid(box):
+    """The estimate of a new object has no uid: that is no difference of the manifests."""
+    plans = [box.plan_one(manifest(colour=colour, size="small")) for colour in ("blue", "green")]
+    versions = plans[1].versions
+    anew = {**versions.after, "metadata": {k: v for k, v in versions.after["metadata"].items() if k != "uid"}}
+    second = replace(plans[1], operation=Operation.REPLACE, versions=replace(versions, after=anew))
+
+    move = compare_changes(plans[0], second)
+
+    assert (move.is_another_object, {f.path for f in move.fields}) == (False, {COLOUR})

@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from applyviz.engine.objects.exchange import Request
 from applyviz.engine.planning.digest.serialize import options_from_json, options_to_json
 from applyviz.engine.requests.options import Order, Prune, PruneMode
 from applyviz.records import triggers
@@ -102,6 +103,20 @@ def test_plan_says_what_its_forerunner_did_otherwise(team, bobs):
     assert "ConfigMap settings: data.colour: green → blue" in html or "data.colour: blue → " in html
     assert "changed by kubectl-edit" in html
     assert f"/reviews/{first.review.number}/compare/?from=1&amp;to=2" in html
+
+
+def test_object_that_was_created_anew_is_named_without_its_uid(team, bobs):
+    first = team.plan(config_map(colour="blue"), secret(password="canary-1"))
+    assert team.send(Request("DELETE", SETTINGS)).is_ok
+    team.apply_as("applyviz", config_map(colour="red"))
+    second = replan(team, first)
+
+    compared = read(show(bobs, first, "?from=1&to=2"))
+    shown = read(bobs.get(reverse("reviews:show-plan", args=[first.review.number, second.number])))
+
+    assert "deleted and created again between the plans" in compared
+    assert "ConfigMap settings: deleted and created again since" in shown
+    assert "metadata.uid" not in compared + shown
 
 
 def test_every_option_that_differs_between_plans_is_named(team):

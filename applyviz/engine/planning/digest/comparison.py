@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.owners import Owner
-from applyviz.engine.objects.paths import FieldPath
+from applyviz.engine.objects.paths import FieldPath, fields
 from applyviz.engine.objects.refs import ObjectRef
-from applyviz.engine.objects.values import JSONObject, JSONValue, is_same_json
+from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
 from applyviz.engine.ownership.managed_fields import FieldOwners, read_owners
 from applyviz.engine.planning.digest.effects import effect
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
@@ -23,7 +23,8 @@ from applyviz.engine.planning.model.server_managed import drop_server_managed
 from applyviz.engine.schema.model import KindSchema, Node
 from applyviz.engine.schema.walk import MISSING, list_leaves
 
-_BOOKKEEPING = (("f:metadata", "f:managedFields"), ("f:metadata", "f:annotations", "f:" + ANNOTATION))
+_UID = fields("metadata", "uid")
+_BOOKKEEPING = (_UID, fields("metadata", "managedFields"), fields("metadata", "annotations", ANNOTATION))
 _Identity = tuple[str, str, str]
 
 
@@ -55,12 +56,16 @@ class FieldMove:
 
 @dataclass(frozen=True, slots=True)
 class ObjectMove:
-    """One object that the second plan treats differently; a plan without the object has no operation."""
+    """One object that the second plan treats differently; a plan without the object has no operation.
+
+    - `is_another_object`: live was deleted and created again between the plans, which its uid tells.
+    """
 
     ref: ObjectRef
     first: Operation | None
     second: Operation | None
     fields: tuple[FieldMove, ...] = ()
+    is_another_object: bool = False
 
     @property
     def movers(self) -> tuple[Owner, ...]:
@@ -135,6 +140,11 @@ def _compare_fields(first: PlannedObject, second: PlannedObject, root: Node | No
         )
 
 
+def _is_another_object(first: PlannedObject, second: PlannedObject) -> bool:
+    uids = [get_at(one.versions.live, ("metadata", "uid"), "") for one in (first, second)]
+    return all(uids) and uids[0] != uids[1]
+
+
 def compare_changes(
     first: PlannedObject | None, second: PlannedObject | None, *, kind: KindSchema | None = None
 ) -> ObjectMove | None:
@@ -147,4 +157,5 @@ def compare_changes(
     if is_same_json(effect(first), effect(second)):
         return None
     root = kind.root if kind is not None else None
-    return ObjectMove(first.ref, first.operation, second.operation, tuple(_compare_fields(first, second, root)))
+    moves = tuple(_compare_fields(first, second, root))
+    return ObjectMove(first.ref, first.operation, second.operation, moves, _is_another_object(first, second))

@@ -83,6 +83,7 @@ class MovedObject:
     fields: tuple[MovedField, ...] = ()
     more: int = 0
     is_detailed: bool = True
+    is_another_object: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +152,7 @@ def _present_object(one: Differing, first: Plan, second: Plan, move: ObjectMove 
         fields=tuple(_present_field(f, you) for f in found[:FIELDS]),
         more=len(found[FIELDS:]),
         is_detailed=move is not None,
+        is_another_object=move is not None and move.is_another_object,
     )
 
 
@@ -274,8 +276,9 @@ def _describe_move(move: ObjectMove, decided: Sequence[Resolution]) -> str:
     paths = "; ".join(_describe_field(f) for f in move.fields[:NAMED]) + (" …" if len(move.fields) > NAMED else "")
     movers = _name_movers([move])
     why = [_("changed by %(movers)s") % {"movers": movers}] if movers else []
+    anew = _("deleted and created again since") if move.is_another_object else ""
     answers = _describe_answers(move.ref, decided)
-    parts = [paths, *why, *([answers] if answers else [])]
+    parts = [anew, paths, *why, *([answers] if answers else [])]
     return ": ".join(filter(None, (about, ", ".join(filter(None, parts)))))
 
 

@@ -16,7 +16,7 @@ from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.planning.model.summary import PlanSummary, Restart
-from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Propagation, PruneMode
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Propagation, PruneMode, SetAction
 from applyviz.records.models import Plan
 from applyviz.workflow.plans.plan_details import read_impact
 
@@ -139,6 +139,25 @@ def _describe_moves(summary: PlanSummary, mode: str) -> Iterator[str]:
         yield text % {"n": removed}
 
 
+def _describe_record(plan: Plan) -> Iterator[str]:
+    """Yield what a review does that writes only what the next apply starts from."""
+    action, count = options_from_json(plan.options).action, plan.counts.get(Operation.UPDATE, 0)
+    if count and action is SetAction.SET_LAST_APPLIED:
+        text = ngettext(
+            "The last-applied annotation of %(n)d object is set, which changes no other values",
+            "The last-applied annotations of %(n)d objects are set, which changes no other values",
+            count,
+        )
+        yield text % {"n": count}
+    if count and action is SetAction.CLEAR_OWNERSHIP:
+        text = ngettext(
+            "The field owners of %(n)d object are cleared, which changes no values",
+            "The field owners of %(n)d objects are cleared, which changes no values",
+            count,
+        )
+        yield text % {"n": count}
+
+
 def _describe_unmatched(summary: PlanSummary) -> Iterator[str]:
     """Yield the names that were chosen in vain: no object of the manifests has them."""
     if names := summary.unmatched:
@@ -164,6 +183,7 @@ def present_impact(plan: Plan) -> tuple[str, ...]:
     lines += _describe_pending(summary.pending)
     lines += describe_chosen_moves(options_from_json(plan.options))
     lines += _describe_unmatched(summary)
+    lines += _describe_record(plan)
     return (*lines, *_describe_moves(summary, plan.options.get("mode", "")))
 
 

@@ -130,8 +130,10 @@ def _present_move(row: FieldRow, wanted: Shown | None) -> InlineDiff | None:
 
 def _summarize(row: FieldRow) -> str:
     """How many lines a long value gains and loses."""
-    if row.live is None or row.after is None:
-        return _count(0 if row.after is None else row.after.lines, 0 if row.live is None else row.live.lines)
+    if row.after is None and row.live is not None:
+        return ngettext("removed: %(n)d line", "removed: %(n)d lines", row.live.lines) % {"n": row.live.lines}
+    if row.live is None:
+        return _count(0 if row.after is None else row.after.lines, 0)
     added = sum(line.state in ("added", "changed") for line in row.lines)
     removed = sum(line.state in ("removed", "changed") for line in row.lines)
     if not added and not removed:
