@@ -52,6 +52,7 @@ def test_annotation_is_shown_and_an_edit_opens_a_review_that_sets_it(team):
     assert options_from_json(made.options).action is SetAction.SET_LAST_APPLIED
     header = browser.get(reverse("reviews:show-plan", args=[review.number, 1])).content.decode()
     assert "set last-applied" in header
+    assert "The last-applied annotation of 1 object is set, which changes no other values" in header
     for view in ObjectView:
         shown = browser.get(link_alone(made, 0, view.value))
         assert (shown.status_code, "Hand over fields" in shown.content.decode()) == (200, False)
@@ -84,6 +85,16 @@ def test_value_that_changes_in_last_applied_alone_is_shown(team):
         assert "Only field ownership changes" not in page
         assert "last-applied-configuration" in page
         assert all(word in page for word in ("old", "new"))
+
+
+def test_long_value_that_goes_is_called_removed(team):
+    """`-2 lines` reads as if something of it stays."""
+    team.apply(config_map(a="1", note="x" * 300 + "\n"), **CLIENT)
+    plan = team.plan(config_map(a="1"), **CLIENT)
+
+    page = open_browser(team.alice).get(reverse("reviews:show-changes", args=[plan.review.number, 1]))
+
+    assert "removed: 1 line<" in page.content.decode()
 
 
 @pytest.mark.core(1)

@@ -73,6 +73,11 @@ def test_long_value_is_cut_and_says_so():
     assert (len(shown.text), shown.is_cut, shown.is_long) == (4000, True, True)
 
 
+@pytest.mark.parametrize(("text", "lines"), [("x" * 300 + "\n", 1), ("a\n" * 40, 40), ("a\nb", 2), ("\n", 1)])
+def test_line_break_at_the_end_begins_no_other_line(text, lines):
+    assert show_value(text).lines == lines
+
+
 def test_preview_names_the_lines_it_leaves_out():
     shown = show_value("\n".join("abcdefghijkl"))
 
