@@ -228,6 +228,22 @@ def test_only_high_risks_count_once_they_were_on_the_screen(as_bob, alice):
     assert "object-folded" not in part(after, "object-0")
 
 
+@pytest.mark.parametrize("lines", [20, 500])
+def test_new_object_that_has_no_room_says_how_it_is_viewed(as_bob, alice, lines):
+    change, risk = builders.build_change(), Risk(CRD_CHANGED, RiskLevel.HIGH, facts={"name": "tills", "kind": "Till"})
+    whole = {**change.versions.after, "data": {f"k{n}": "v" for n in range(lines)}}
+    made = replace(
+        update("new"), operation=Operation.CREATE, versions=Versions(manifest=whole, after=whole), risks=(risk,)
+    )
+    plan = rows.make_plan(alice, [made])
+
+    page = as_bob.get(url(plan))
+
+    shown, alone = part(page, "object-0"), reverse("reviews:show-changes", args=[plan.review.number, 1]) + "?only=0"
+    told = ("data-watched" in page.content.decode(), "tick Viewed" in shown, f'"{alone}">Show the whole' in shown)
+    assert told == ((True, False, False) if lines < 400 else (False, True, True))
+
+
 def test_who_saw_one_of_identical_changes_saw_them_all(as_bob, bob, alice):
     plan = rows.make_plan(alice, [*map(_risky, "abc"), update("calm"), _risky("less", RiskLevel.MEDIUM)])
 

@@ -91,7 +91,7 @@ def test_owners_of_one_name_are_told_apart_by_how_they_write(as_alice, alice):
     labels = [reading.attribute(svg, "aria-label") for svg in reading.find_all(page, "svg", has="role")]
     assert "ci (Apply) → ci (Update)" in reading.text_of(page)
     assert any("1 from ci (Apply) to ci (Update)" in (label or "") for label in labels)
-    assert any("kubectl-set 1 to 1" in (label or "") for label in labels)
+    assert any("kubectl-set 1 to 1 field" in (label or "") for label in labels)
 
 
 def test_map_says_who_sets_the_replicas(as_alice, alice):

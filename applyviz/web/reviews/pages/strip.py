@@ -112,6 +112,11 @@ class Strip:
     is_complete: bool = True
     has_unplanned: bool = False
 
+    @property
+    def impact_text(self) -> str:
+        """The impact in one text, for where its line is cut."""
+        return " · ".join(map(str, self.impact))
+
 
 _CERTAINTIES: Mapping[Certainty, str | Promise] = {
     Certainty.CONFIRMED: gettext_lazy("%(n)d confirmed"),

@@ -121,9 +121,18 @@ class ScrollObject:
         return self.is_viewed and not is_needed
 
     @property
+    def _is_awaited(self) -> bool:
+        return self.can_view and self.must_be_viewed and not self.is_viewed
+
+    @property
     def is_watched(self) -> bool:
         """Whether it counts as viewed once all of its rows were on the screen; here it has all of them."""
-        return self.can_view and self.must_be_viewed and not self.is_viewed and self.content.is_whole
+        return self._is_awaited and self.content.is_whole
+
+    @property
+    def is_ticked_by_hand(self) -> bool:
+        """Whether its box alone makes it viewed: its fields have no room here."""
+        return self._is_awaited and not self.content.template and not self.content.is_whole
 
     @property
     def fields_count(self) -> int:

@@ -8,7 +8,7 @@ from applyviz.engine.planning.model.summary import ImageChange, PlanSummary, Res
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.models import Plan, PlanDetails
 from applyviz.web.reviews.pages.plan_summary import present_impact
-from applyviz.web.reviews.pages.strip import _describe_impact
+from applyviz.web.reviews.pages.strip import RiskCounts, Strip, _describe_impact
 
 WEB = ObjectRef(GroupVersionKind("apps", "v1", "Deployment"), "shop", "web")
 IMPACT = PlanSummary(
@@ -45,6 +45,8 @@ def test_strip_counts_the_lines_that_it_has_no_room_for():
     context = SimpleNamespace(plan=plan, is_complete=True)
 
     assert _describe_impact(context) == (*LINES[:3], "3 more")
+    strip = Strip((), "", _describe_impact(context), "", RiskCounts(0, 0, 0, 0), "")
+    assert strip.impact_text == "Downtime: Deployment/web · Scaled to 0: Deployment/web · 2 pods restart: Deployment/web · 3 more"
 
     context.plan = make_plan(PlanSummary())
     assert _describe_impact(context) == ("No pods restart",)

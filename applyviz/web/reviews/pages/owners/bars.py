@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.planning.model.owner_map import ObjectOwners, OwnerConflict, OwnerShare
@@ -112,7 +113,8 @@ def describe_owners(owners: ObjectOwners) -> str:
     """The owners of one object in words, with what they hand over and what is in conflict."""
     names = name_owners(owners)
     parts = [
-        _("%(manager)s %(before)d to %(after)d") % {"manager": name, "before": s.before, "after": s.after}
+        ngettext("%(manager)s %(before)d to %(after)d field", "%(manager)s %(before)d to %(after)d fields", s.after)
+        % {"manager": name, "before": s.before, "after": s.after}
         for name, s in zip(names, owners.shares, strict=True)
     ]
     parts += [
