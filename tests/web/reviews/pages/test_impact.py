@@ -46,7 +46,10 @@ def test_strip_counts_the_lines_that_it_has_no_room_for():
 
     assert _describe_impact(context) == (*LINES[:3], "3 more")
     strip = Strip((), "", _describe_impact(context), "", RiskCounts(0, 0, 0, 0), "")
-    assert strip.impact_text == "Downtime: Deployment/web · Scaled to 0: Deployment/web · 2 pods restart: Deployment/web · 3 more"
+    assert (
+        strip.impact_text
+        == "Downtime: Deployment/web · Scaled to 0: Deployment/web · 2 pods restart: Deployment/web · 3 more"
+    )
 
     context.plan = make_plan(PlanSummary())
     assert _describe_impact(context) == ("No pods restart",)
