@@ -6,14 +6,15 @@ import os
 
 from django.core.asgi import get_asgi_application
 
-from applyviz import process_keys, stopping
+from applyviz import environment, process_keys, stopping
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "applyviz.settings")
 # An ASGI server answers each request in another thread, and each thread would keep a connection.
 os.environ.setdefault("APPLYVIZ_DATABASE_POOL", "16")
-_django = get_asgi_application()
-from applyviz.web.frame.bodies import BodyLimits  # noqa: E402 - it needs the settings
+with environment.refusing():
+    process_keys.require_web_keys()
+    _django = get_asgi_application()
+from applyviz.web.frame.bodies import BodyLimits  # it needs the settings
 
 application = BodyLimits(_django)
-process_keys.require_web_keys()
 stopping.listen()  # uvicorn loads this module after it installed its handlers

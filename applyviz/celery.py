@@ -6,8 +6,6 @@ The database is the truth: a duplicate or lost message only changes the timing.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +21,15 @@ from celery.signals import (
     worker_shutting_down,
 )
 from django.conf import settings
-from django.core.exceptions import ImproperlyConfigured
 
-from applyviz import audit_origin, request_ids, stopping
+from applyviz import audit_origin, environment, request_ids, stopping
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "applyviz.settings")
 
 PULSE_SECONDS = 5.0
+with environment.refusing():
+    # It reads all settings; Celery would print where the error came from, and go on.
+    RECOVERY_SECONDS: int = settings.APPLYVIZ_RECOVERY_SECONDS
 app = Celery("applyviz")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.update(
@@ -47,21 +47,12 @@ app.conf.update(
     beat_schedule={
         "recover": {
             "task": "applyviz.recover",
-            "schedule": float(settings.APPLYVIZ_RECOVERY_SECONDS),
-            "options": {"expires": 4 * settings.APPLYVIZ_RECOVERY_SECONDS},  # they must not pile up without a worker
+            "schedule": float(RECOVERY_SECONDS),
+            "options": {"expires": 4 * RECOVERY_SECONDS},  # they must not pile up without a worker
         },
         "prune": {"task": "applyviz.prune_history", "schedule": 3600.0},
     },
 )
-
-
-@contextmanager
-def _refusing() -> Iterator[None]:
-    """Refuse to start with what is not configured; of a signal's errors Celery respects only `SystemExit`."""
-    try:
-        yield
-    except ImproperlyConfigured as error:
-        raise SystemExit(str(error)) from error
 
 
 @celeryd_init.connect
@@ -69,7 +60,7 @@ def _check_worker(**_: object) -> None:
     """Refuse to start a worker without its keys, its database or its broker."""
     from applyviz import process_keys  # noqa: PLC0415 - models exist only after the applications are loaded
 
-    with _refusing():
+    with environment.refusing():
         process_keys.require_worker_keys()
 
 
@@ -86,7 +77,7 @@ def _check_beat(**_: object) -> None:
     """Refuse to start beat without a broker: what it sends would reach nobody."""
     from applyviz import process_keys  # noqa: PLC0415 - as above
 
-    with _refusing():
+    with environment.refusing():
         process_keys.require_broker()
 
 

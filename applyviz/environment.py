@@ -7,15 +7,32 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
 
+import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off", ""})
+
+
+_DATABASES = frozenset({"django.db.backends.sqlite3", "django.db.backends.postgresql"})
+_BROKERS = frozenset({"memory", "redis", "rediss", "redis+socket", "sentinel", "amqp", "amqps"})
+_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """End the process with one line that names what is not configured; servers and Celery respect only `SystemExit`."""
+    try:
+        yield
+    except ImproperlyConfigured as error:
+        raise SystemExit(f"applyviz is not configured: {error}") from None
 
 
 def text(name: str, default: str = "") -> str:
@@ -46,6 +63,48 @@ def number(name: str, default: int) -> int:
         return int(value)
     except ValueError as error:
         raise ImproperlyConfigured(f"{name}: expected a whole number; got {value!r}") from error
+
+
+def database(name: str, url: str) -> dict[str, Any]:
+    """Return the settings of the database at a URL, which may hold a password and is never repeated.
+
+    - Raises `ImproperlyConfigured`, naming the variable, unless it is a PostgreSQL with a name, or a file of SQLite.
+    """
+    try:
+        found: dict[str, Any] = dict(dj_database_url.parse(url, conn_max_age=60, conn_health_checks=True))
+    except ValueError:
+        found = {}
+    if found.get("ENGINE") not in _DATABASES or not found.get("NAME"):
+        raise ImproperlyConfigured(
+            f"{name}: expected postgres://USER:PASSWORD@HOST:PORT/DATABASE, percent-encoded, or sqlite:////PATH"
+        )
+    return found
+
+
+def broker(*names: str) -> str:
+    """Return the URL of the message broker, the first that is set; the one within the process by default."""
+    name = next((one for one in names if text(one)), names[-1])
+    url = text(name) or "memory://localhost/"
+    if url.partition(":")[0] not in _BROKERS:
+        raise ImproperlyConfigured(f"{name}: expected redis://:PASSWORD@HOST:PORT/NUMBER")
+    return url
+
+
+def time_zone(name: str) -> str:
+    """Return the name of a time zone, UTC by default."""
+    value = text(name) or "UTC"
+    try:
+        return ZoneInfo(value).key
+    except (OSError, ValueError, KeyError) as error:  # a folder, a path outside the zones, no zone
+        raise ImproperlyConfigured(f"{name}: expected a time zone such as Europe/Berlin; got {value!r}") from error
+
+
+def log_level(name: str, default: str) -> str:
+    """Return the name of a level of the log."""
+    value = text(name) or default
+    if value.upper() not in _LEVELS:
+        raise ImproperlyConfigured(f"{name}: expected one of {', '.join(_LEVELS)}; got {value!r}")
+    return value.upper()
 
 
 def words(name: str, default: str = "") -> list[str]:

@@ -2,19 +2,28 @@
 
 A web process seals, and computes nothing that a run relies on except approvals; workers open, plan, run and sign. Rule:
 a missing, weak or misplaced key stops the start with the name of its variable, and so does a missing database or
-broker: without them each process would have one of its own. A personal installation is one process and creates all.
+broker: without them each process would have one of its own. So does a database that refuses the process, or that has
+no tables of a worker. A personal installation is one process and creates all.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.db import DatabaseError
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.migrations.recorder import MigrationRecorder
+from django.db.utils import ConnectionHandler
 
 from applyviz import environment
 from applyviz.records import sealing
 
 _OF_BOTH = ("SECRET_KEY", "APPLYVIZ_WEB_KEY", "APPLYVIZ_APPROVAL_KEY")
 _OF_WORKERS = (*_OF_BOTH, "APPLYVIZ_DIGEST_KEY")
+_CONNECT_SECONDS = 10
 _NEVER_WEB = ("APPLYVIZ_OPENING_KEYS", "APPLYVIZ_DIGEST_KEY")
 
 
@@ -26,6 +35,32 @@ def _require(names: tuple[str, ...]) -> None:
 def _require_database() -> None:
     if settings.APPLYVIZ_IS_PERSONAL:
         raise ImproperlyConfigured("DATABASE_URL: it is not set; processes of a team share one database")
+
+
+@contextmanager
+def _reach_database() -> Iterator[BaseDatabaseWrapper]:
+    """Connect once, without the pool, which would wait and not say why: a wrong name or password ends the start."""
+    given = settings.DATABASES["default"]
+    options = {name: value for name, value in given.get("OPTIONS", {}).items() if name != "pool"}
+    if given["ENGINE"].endswith("postgresql"):
+        options.setdefault("connect_timeout", _CONNECT_SECONDS)
+    connection = ConnectionHandler({"default": {**given, "OPTIONS": options}})["default"]
+    try:
+        connection.ensure_connection()
+        yield connection
+    except DatabaseError as error:
+        words = " ".join(str(error).split())
+        raise ImproperlyConfigured(f"DATABASE_URL: the database cannot be used: {words}") from error
+    finally:
+        connection.close()
+
+
+def _require_tables() -> None:
+    with _reach_database() as connection:
+        if not any(app == "records" for app, _ in MigrationRecorder(connection).applied_migrations()):
+            raise ImproperlyConfigured(
+                "DATABASE_URL: this database has no tables of applyviz; correct its name, or run `manage.py migrate`"
+            )
 
 
 def require_broker() -> None:
@@ -53,6 +88,10 @@ def require_web_keys() -> None:
             "APPLYVIZ_CHECKPOINT_PUBLIC_KEY: it is not set; a web process shows it and checks published checkpoints "
             "with it. `manage.py audit key` prints it where a worker runs"
         )
+    if not settings.ALLOWED_HOSTS:
+        raise ImproperlyConfigured("ALLOWED_HOSTS: it is not set; name the hosts under which people open the pages")
+    with _reach_database():
+        pass
 
 
 def require_worker_keys() -> None:
@@ -65,3 +104,4 @@ def require_worker_keys() -> None:
     problem = sealing.find_mismatch()
     if problem:
         raise ImproperlyConfigured(problem)
+    _require_tables()

@@ -8,9 +8,7 @@ Two kinds of installation. *Personal*: no `DATABASE_URL`; SQLite, an in-memory b
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
 from applyviz import environment as env
@@ -157,11 +155,7 @@ FILE_UPLOAD_HANDLERS = [
 APPLYVIZ_DATABASE_POOL = env.number("APPLYVIZ_DATABASE_POOL", 0)
 # The requests that a process answers at once; others queue. Streams use the remaining connections.
 APPLYVIZ_CONCURRENT_REQUESTS = max(1, APPLYVIZ_DATABASE_POOL - 4) if APPLYVIZ_DATABASE_POOL else 12
-_database: dict[str, Any] = dict(
-    dj_database_url.parse(
-        _database_url or f"sqlite:///{APPLYVIZ_HOME / 'applyviz.sqlite3'}", conn_max_age=60, conn_health_checks=True
-    )
-)
+_database = env.database("DATABASE_URL", _database_url or f"sqlite:///{APPLYVIZ_HOME / 'applyviz.sqlite3'}")
 if _database["ENGINE"] == "django.db.backends.sqlite3":
     # Web and worker threads write at once: take the write lock at BEGIN, and wait for it.
     _database["OPTIONS"] = {"transaction_mode": "IMMEDIATE", "timeout": 20, "init_command": "PRAGMA journal_mode=WAL;"}
@@ -180,7 +174,7 @@ elif _database["ENGINE"] == "django.db.backends.postgresql":
 DATABASES = {"default": _database}
 
 # Celery: messages contain only an id, results are rows of our own -------------------------------
-CELERY_BROKER_URL = env.text("CELERY_BROKER_URL") or env.text("REDIS_URL") or "memory://localhost/"
+CELERY_BROKER_URL = env.broker("CELERY_BROKER_URL", "REDIS_URL")
 if CELERY_BROKER_URL.startswith("memory:"):
     # The in-process broker is polled: the default of once a second would delay every click.
     CELERY_BROKER_TRANSPORT_OPTIONS = {"polling_interval": 0.05}
@@ -263,7 +257,7 @@ USE_I18N = USE_TZ = True
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English")]
 LOCALE_PATHS = [BASE_DIR / "locale"]
-TIME_ZONE = env.text("TZ") or "UTC"
+TIME_ZONE = env.time_zone("TZ")
 
 # Logging: to standard error, one line each, with the request it belongs to --------------------------
 LOGGING = {
@@ -274,11 +268,11 @@ LOGGING = {
     "handlers": {
         "stderr": {"class": "applyviz.logsink.BackgroundHandler", "formatter": "line", "filters": ["request_id"]}
     },
-    "root": {"handlers": ["stderr"], "level": env.text("LOG_LEVEL") or "WARNING"},
+    "root": {"handlers": ["stderr"], "level": env.log_level("LOG_LEVEL", "WARNING")},
     "loggers": {
-        "applyviz": {"level": env.text("LOG_LEVEL") or "INFO"},
+        "applyviz": {"level": env.log_level("LOG_LEVEL", "INFO")},
         # A page that is missing or refused is no fault of the installation, and would push the address off the screen.
-        "django.request": {"level": env.text("LOG_LEVEL") or "ERROR"},
+        "django.request": {"level": env.log_level("LOG_LEVEL", "ERROR")},
         # The HTTP server would write its lines synchronously, and wait for their reader.
         "uvicorn": {"level": "INFO", "handlers": [], "propagate": True},
         "uvicorn.access": {"level": "INFO", "handlers": [], "propagate": True},

@@ -18,6 +18,7 @@ WEB = ("-c", "import applyviz.asgi; print('started')")
 WORKER = ("-m", "celery", "--app", "applyviz.celery", "worker", "--pool", "solo")
 BEAT = ("-c", "import applyviz.celery; print('started')")
 BEAT_ITSELF = ("-m", "celery", "--app", "applyviz.celery", "beat", "--scheduler", "celery.beat:Scheduler")
+MIGRATE = (str(ROOT / "manage.py"), "migrate", "--noinput")
 OPENING = sealing_keys.make_opening_key()
 DIGEST = "a-digest-key-that-only-this-test-knows-1"
 BOTH = {
@@ -27,6 +28,7 @@ BOTH = {
     "APPLYVIZ_SEALING_KEY": sealing_keys.sealing_key_of(OPENING),
 }
 OF_WEB = {**BOTH, "APPLYVIZ_CHECKPOINT_PUBLIC_KEY": public_key_of(DIGEST)}
+OF_MIGRATE = {"SECRET_KEY": BOTH["SECRET_KEY"]}
 OF_WORKER = {**BOTH, "APPLYVIZ_OPENING_KEYS": OPENING, "APPLYVIZ_DIGEST_KEY": DIGEST}
 
 
@@ -39,6 +41,7 @@ def start(words: tuple[str, ...], folder: Path, keys: dict[str, str]) -> tuple[i
         "APPLYVIZ_HOME": str(folder),
         "PYTHONPATH": str(ROOT),
         "REDIS_URL": "redis://127.0.0.1:1/0",
+        "ALLOWED_HOSTS": "applyviz.example",
     }
     done = subprocess.run(
         [sys.executable, *words], env={**kept, **settings, **keys}, capture_output=True, text=True, timeout=120
@@ -84,3 +87,40 @@ def test_a_process_starts_with_the_keys_of_its_role(tmp_path: Path, words: tuple
     status, said = start(words, tmp_path, keys)
 
     assert (status, said.startswith("started\n")) == (0, True), said
+
+
+NOWHERE = "postgres://who:a-password@127.0.0.1:1/shop"
+
+
+@pytest.mark.core(6)
+@pytest.mark.parametrize(
+    ("words", "keys", "named"),
+    [
+        (WEB, {**OF_WEB, "APPLYVIZ_WEB_KEY": ""}, "APPLYVIZ_WEB_KEY: it is not set"),
+        (WEB, {**OF_WEB, "APPLYVIZ_SEALING_KEY": "applyviz"}, "APPLYVIZ_SEALING_KEY: not a sealing key"),
+        (WEB, {**OF_WEB, "DATABASE_URL": "mysql://who:a-password@db.example/shop"}, "DATABASE_URL: expected"),
+        (WORKER, {**OF_WORKER, "DATABASE_URL": "mysql://who:a-password@db.example/shop"}, "DATABASE_URL: expected"),
+        (MIGRATE, {**OF_MIGRATE, "DATABASE_URL": "mysql://who:a-password@db.example/shop"}, "DATABASE_URL: expected"),
+        (WORKER, {**OF_WORKER, "DATABASE_URL": "postgres://who:a-pass#word@db.example/x"}, "DATABASE_URL: expected"),
+        (WEB, {**OF_WEB, "DATABASE_URL": "postgres://who:a-password@db.example"}, "DATABASE_URL: expected"),
+        (WEB, {**OF_WEB, "DATABASE_URL": NOWHERE}, "DATABASE_URL: the database cannot be used"),
+        (WORKER, {**OF_WORKER, "DATABASE_URL": NOWHERE}, "DATABASE_URL: the database cannot be used"),
+        (MIGRATE, {**OF_MIGRATE, "DATABASE_URL": NOWHERE}, "DATABASE_URL: connection failed"),
+        (WORKER, OF_WORKER, "DATABASE_URL: this database has no tables"),
+        (WORKER, {**OF_WORKER, "SECRET_KEY": ""}, "SECRET_KEY: it is not set"),
+        (BEAT_ITSELF, {"SECRET_KEY": ""}, "SECRET_KEY: it is not set"),
+        (BEAT_ITSELF, {**OF_MIGRATE, "REDIS_URL": "a-password"}, "REDIS_URL: expected"),
+        (WEB, {**OF_WEB, "REDIS_URL": "http://:a-password@x"}, "REDIS_URL: expected"),
+        (WEB, {**OF_WEB, "ALLOWED_HOSTS": ""}, "ALLOWED_HOSTS: it is not set"),
+        (WEB, {**OF_WEB, "TZ": "Nowhere/City"}, "TZ: expected a time zone"),
+        (WORKER, {**OF_WORKER, "TZ": "../../etc"}, "TZ: expected a time zone"),
+        (WORKER, {**OF_WORKER, "LOG_LEVEL": "chatty"}, "LOG_LEVEL: expected one of"),
+        (WEB, {**OF_WEB, "APPLYVIZ_LEASE_SECONDS": "long"}, "APPLYVIZ_LEASE_SECONDS: expected a whole number"),
+    ],
+)
+def test_a_process_that_is_not_configured_says_so_in_one_line(
+    tmp_path: Path, words: tuple[str, ...], keys: dict[str, str], named: str
+) -> None:
+    status, said = start(words, tmp_path, keys)
+
+    assert (status, said.count("\n"), named in said, "a-pass" in said) == (1, 1, True, False), said
