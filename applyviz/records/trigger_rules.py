@@ -280,6 +280,15 @@ GUARDS = (
         " OR (OLD.revoked_at IS NOT NULL AND OLD.revoked_at IS DISTINCT FROM NEW.revoked_at)",
         "a token is only ever revoked, once",
     ),
+    Guard(
+        "claim_is_fixed",
+        "records_accountclaim",
+        "UPDATE",
+        "OLD.used_at IS NOT NULL OR OLD.person_id <> NEW.person_id OR OLD.token_hash <> NEW.token_hash"
+        " OR NEW.expires_at > OLD.expires_at",
+        "a link of an account is only ever used, once",
+    ),
+    Guard("claim_no_delete", "records_accountclaim", "DELETE", "", "links of accounts are never deleted"),
     Guard("token_no_delete", "records_apitoken", "DELETE", "", "tokens are never deleted"),
     Guard(
         "mapping_is_fixed",

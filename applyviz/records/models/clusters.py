@@ -20,7 +20,8 @@ class Cluster(models.Model):
     - `account` is the account of the credential in the cluster: {user, groups}, {} if the cluster does not report it.
     - A paused cluster starts no plan and no run; an archived one has only its history.
     - `simulates_workloads`: whether Pods of workloads appear in a sandbox and become ready.
-    - `masks_credentials`: whether credentials in plain fields are masked in its plans.
+    - `masks_credentials`: whether credentials in plain fields are masked in its plans; off only with a valid `mac`
+      (`workflow/foundation/row_macs.py`).
     """
 
     slug = models.SlugField(unique=True, max_length=63)
@@ -34,6 +35,7 @@ class Cluster(models.Model):
     version = models.CharField(max_length=40, blank=True)
     simulates_workloads = models.BooleanField(default=False)
     masks_credentials = models.BooleanField(default=True)
+    mac = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField()
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
 

@@ -71,6 +71,7 @@ class RunAttempt(models.Model):
     - `number` is 2 for the first retry; `first_epoch` is the epoch of its first worker.
     - `before` holds what it retries, by position: {outcome, detail, differences, rollout, rollout_detail}, masked.
     - `error` and `ended_at` are those of the attempt before it.
+    - Without a valid `mac` it writes nothing (`workflow/foundation/row_macs.py`).
     """
 
     run = models.ForeignKey(ApplyRun, on_delete=models.PROTECT, related_name="attempts")
@@ -81,6 +82,7 @@ class RunAttempt(models.Model):
     error = models.TextField(blank=True)
     ended_at = models.DateTimeField()
     created_at = models.DateTimeField()
+    mac = models.CharField(max_length=64, blank=True)
 
     class Meta:
         ordering = ["number"]

@@ -125,7 +125,7 @@ def list_given(plan: Plan) -> list[Approval]:
 
 def _select_given(review: int) -> QuerySet[Approval]:
     rows = Approval.objects.filter(plan__review=review, revoked_at=None, spent_at=None)
-    return rows.select_related(*(f"by__{name}" for name in people.OF_HUMANS), "plan", "entry")
+    return approval_macs.drop_ended(rows).select_related(*(f"by__{name}" for name in people.OF_HUMANS), "plan", "entry")
 
 
 _GIVEN = WrittenQuery(_select_given)

@@ -13,10 +13,11 @@ from datetime import UTC, datetime
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.db.models import Exists, OuterRef, QuerySet
 
 from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.records.enums import AuditAction
-from applyviz.records.models import Approval, AuditEntry, EmergencyApply, ScheduledStart
+from applyviz.records.models import ApplyRun, Approval, AuditEntry, EmergencyApply, ScheduledStart
 
 _ACTIONS = {
     Approval: AuditAction.APPROVAL_GIVEN,
@@ -30,6 +31,12 @@ def _render(moment: datetime | None) -> str | None:
     return moment.astimezone(UTC).isoformat(timespec="microseconds") if moment else None
 
 
+def _list_words(row: ApprovalRow) -> list[JSONValue]:
+    if isinstance(row, Approval):
+        return [row.is_sole, row.note]
+    return [row.reason, row.ticket, row.missing, row.policy_version] if isinstance(row, EmergencyApply) else []
+
+
 def _make(row: ApprovalRow, entry: AuditEntry, key: str) -> str:
     covered: list[JSONValue] = [
         _ACTIONS[type(row)].value,
@@ -39,7 +46,7 @@ def _make(row: ApprovalRow, entry: AuditEntry, key: str) -> str:
         row.by_name,
         _render(row.created_at),
         None if isinstance(row, EmergencyApply) else _render(row.expires_at),
-        row.is_sole if isinstance(row, Approval) else None,
+        *_list_words(row),
         *([_render(row.not_before), row.waits_for_rollout] if isinstance(row, ScheduledStart) else []),
         entry.pk,
         entry.hash,
@@ -65,6 +72,30 @@ def find_fault(row: ApprovalRow) -> str:
     if not any(hmac.compare_digest(_make(row, entry, key), row.mac) for key in keys if key):
         return "it was not made by this installation"
     return ""
+
+
+def find_revocation(row: Approval | ScheduledStart) -> str:
+    """Return which entry of the audit log revoked an approval, or canceled a scheduled start; "" for none.
+
+    - A row whose end was removed in the database is an earlier state of it, with a MAC of its own.
+    """
+    if row.entry is None:
+        return ""
+    same = AuditEntry.objects.filter(review=row.entry.review, plan_digest=row.digest, pk__gt=row.entry_id)
+    if isinstance(row, Approval):
+        ends = same.filter(action=AuditAction.APPROVAL_REVOKED, actor=row.by_id)
+    else:
+        ends = same.filter(action=AuditAction.START_CANCELED, plan=row.entry.plan)
+    sequence = ends.order_by("pk").values_list("sequence", flat=True).first()
+    return f"audit entry {sequence} ended it" if sequence is not None else ""
+
+
+def drop_ended(rows: QuerySet[Approval]) -> QuerySet[Approval]:
+    """Leave out approvals that the audit log says were revoked, or that a run of their digest was started with."""
+    of_digest = {"review": OuterRef("entry__review"), "plan_digest": OuterRef("digest"), "pk__gt": OuterRef("entry")}
+    revoked = AuditEntry.objects.filter(action=AuditAction.APPROVAL_REVOKED, actor=OuterRef("by"), **of_digest)
+    runs = ApplyRun.objects.filter(plan__review=OuterRef("plan__review"), plan__digest=OuterRef("digest"), needed__gt=0)
+    return rows.exclude(Exists(revoked)).exclude(Exists(runs.filter(created_at__gte=OuterRef("created_at"))))
 
 
 def keep_genuine(rows: Iterable[Approval]) -> list[Approval]:

@@ -20,6 +20,7 @@ from applyviz.records.models import (
     AuditEntry,
     BranchPush,
     ChangeRequest,
+    Cluster,
     CommitIdentity,
     CommitRange,
     ConflictRule,
@@ -32,6 +33,7 @@ from applyviz.records.models import (
     PolicyVersion,
     RepositoryCredential,
     RetentionPolicy,
+    RunAttempt,
     SourceRevision,
     TeamMember,
 )
@@ -163,6 +165,7 @@ def _list_mappings_not_as_recorded() -> Iterator[BadRight]:
 
 
 _WORDS = {
+    "username": "its name was not given by this installation",
     "password": "its password was not set by this installation",
     "is_active": "it was activated or deactivated past this installation",
     "email": "its address was not set by this installation",
@@ -232,7 +235,7 @@ _OF_SOURCES: tuple[tuple[str, type[OfSource]], ...] = (
 def check_rights() -> tuple[BadRight, ...]:
     """Return every row that is forged, and every right that is missing or was revived."""
     grants = Grant.objects.select_related("entry").order_by("pk")
-    members = TeamMember.objects.select_related("entry").order_by("pk")
+    members = TeamMember.objects.select_related("entry", "team").order_by("pk")
     versions = PolicyVersion.objects.select_related("entry").order_by("pk")
     return (
         *_list_forged("grant", grants.iterator(chunk_size=2_000)),
@@ -247,6 +250,8 @@ def check_rights() -> tuple[BadRight, ...]:
         *_list_forged("mapping", IdentityMapping.objects.order_by("pk").iterator(chunk_size=2_000)),
         *_list_mappings_not_as_recorded(),
         *_list_forged("commit identity", CommitIdentity.objects.exclude(verified_at=None).order_by("pk").iterator()),
+        *_list_forged("attempt", RunAttempt.objects.order_by("pk")),
+        *_list_forged("masking of cluster", Cluster.objects.filter(masks_credentials=False).defer("credential")),
         *_list_forged("retention policy", RetentionPolicy.objects.order_by("pk")),
         *_list_revived("grant", Grant, AuditAction.ROLE_ENDED),
         *_list_revived("member", TeamMember, AuditAction.TEAM_CHANGED),

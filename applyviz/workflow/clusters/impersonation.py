@@ -24,7 +24,7 @@ from applyviz.records.enums import AuditAction
 from applyviz.records.models import AuditEntry, Cluster, IdentityMapping, Plan, Team
 from applyviz.records.written_queries import WrittenQuery
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import access, rare_rows, row_macs, sentences
+from applyviz.workflow.foundation import access, account_macs, rare_rows, row_macs, sentences
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.blockers import (
     AccountChanged,
@@ -107,6 +107,8 @@ def _read_recorded(cluster: Cluster) -> tuple[set[int], set[int]]:
 
 
 def _identity_of(mapping: IdentityMapping, person: Person) -> Identity:
+    if NAME in mapping.user and not account_macs.is_genuine(person, "username"):
+        raise IdentityUnclearError(MappingForged(mapping.cluster.slug))
     identity = Identity(mapping.user.replace(NAME, person.get_username()), tuple(mapping.groups))
     found = tuple(find_identity_problems(identity.user, identity.groups))
     if found:
@@ -125,7 +127,7 @@ def find_identity(person: Person, cluster: Cluster) -> Identity:
     _check_mappings(cluster)
     mine = Q(person=person) | Q(person=None, team=None)
     mine |= Q(team__slug__in=people.list_teams([person])[person.pk])
-    rows = list(_in_force(cluster).filter(mine).select_related("team"))
+    rows = list(_in_force(cluster).filter(mine).select_related("team", "cluster"))
     for chosen in (
         [row for row in rows if row.person_id],
         [row for row in rows if row.team_id],

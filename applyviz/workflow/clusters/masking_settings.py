@@ -22,14 +22,18 @@ from applyviz.engine.schema.password_fields import PasswordPath, list_passwords
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import Cluster, Plan
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation import access, row_macs
 from applyviz.workflow.foundation.access import Action, Person
 
 
 def policy_for(cluster: Cluster) -> MaskPolicy:
     """Return the masking policy of a cluster now."""
-    has_plain = cluster.masks_credentials and settings.APPLYVIZ_MASK_CREDENTIALS
-    return MaskPolicy(has_plain, tuple(settings.APPLYVIZ_MASK_NAMES), tuple(settings.APPLYVIZ_MASK_PATHS))
+    has_plain = cluster.masks_credentials or bool(row_macs.find_fault(cluster))
+    return MaskPolicy(
+        has_plain and settings.APPLYVIZ_MASK_CREDENTIALS,
+        tuple(settings.APPLYVIZ_MASK_NAMES),
+        tuple(settings.APPLYVIZ_MASK_PATHS),
+    )
 
 
 def find_passwords(gvk: GroupVersionKind, *sources: SchemaSource) -> Passwords:
@@ -70,11 +74,14 @@ def mask_credentials(cluster: Cluster, *, is_on: bool, by: Person | None) -> boo
     """
     if by is not None:
         access.require(by, Action.MANAGE)
+    chosen = Cluster(slug=cluster.slug, masks_credentials=is_on)
+    row_macs.vouch(chosen)
     with transaction.atomic():
-        changed = Cluster.objects.filter(pk=cluster.pk, masks_credentials=not is_on).update(masks_credentials=is_on)
+        rows = Cluster.objects.filter(pk=cluster.pk, masks_credentials=not is_on)
+        changed = rows.update(masks_credentials=is_on, mac=chosen.mac)
         if changed:
             word = "masked" if is_on else "shown"
             about = trail.AuditSubject(cluster=cluster.slug)
             trail.record(AuditAction.CLUSTER_CHANGED, by=by, about=about, detail={"credentials in plain fields": word})
-    cluster.masks_credentials = is_on
+    cluster.masks_credentials, cluster.mac = is_on, chosen.mac if changed else cluster.mac
     return bool(changed)

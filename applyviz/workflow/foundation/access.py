@@ -122,7 +122,7 @@ _GRANTS = WrittenQuery(_select_grants)
 def _read_grants(user: Person) -> tuple[Grant, ...]:
     grants = row_macs.keep_genuine(_GRANTS.ask(user.pk))
     if any(grant.team_id for grant in grants):
-        joined = TeamMember.objects.filter(person=user, ended_at=None).select_related("entry")
+        joined = TeamMember.objects.filter(person=user, ended_at=None).select_related("entry", "team")
         teams = {member.team_id for member in row_macs.keep_genuine(joined)}
         grants = [grant for grant in grants if grant.team_id is None or grant.team_id in teams]
     return tuple(grants)

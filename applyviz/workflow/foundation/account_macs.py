@@ -1,7 +1,8 @@
 """MACs of accounts: what an account signs in with, who it belongs to, and whether it is a superuser.
 
 A change past the use cases has no effect: such a password does not sign in, such a superuser has no role, and an
-account whose address or link was changed counts as the person behind every other one, because its owner is unknown.
+account whose address or link was changed counts as the person behind every other one, because its owner is unknown. One
+whose name was changed does not sign in, and is no user of a cluster by its name.
 Each aspect has a separate MAC, so that a change of one does not confirm another. The key is that of `row_macs`.
 """
 
@@ -21,8 +22,8 @@ from applyviz.records.models import AccountLink, AccountMac
 from applyviz.records.written_queries import WrittenQuery
 
 LINK = "link"
-OF_ACCOUNTS = ("password", "is_active", "email", "is_superuser")
-OF_SIGN_IN = ("password", "is_active")
+OF_ACCOUNTS = ("username", "password", "is_active", "email", "is_superuser")
+OF_SIGN_IN = ("username", "password", "is_active")
 OF_HUMANS = ("email", LINK)
 """The aspects that decide which accounts belong to one person."""
 _OF_PERSON = WrittenQuery(lambda person: AccountMac.objects.filter(person=person))

@@ -3,11 +3,12 @@
 They are grants, memberships, policies, acknowledgments, requests for changes, comments, retention policies,
 identities of commits, mappings to users of a cluster, the authors of plans, who brought their files, conflict rules,
 changes that wait for a second administrator, followed branches with the commits of a plan and who pushed them, and who
-may use the credential of a repository. A MAC covers what the row says and, of rights and policies, the audit entry that
-records it, under `APPLYVIZ_APPROVAL_KEY`, which web processes and workers hold and the database does not. The end of a
-right is not covered, because ending takes rights away; `audit.right_macs` compares it with the audit log. The end of a
-policy, and that of a request for changes, are covered, because they let more run, as are those of a followed branch and
-of a credential, so that neither is revived; that of a mapping is compared with the audit log where it is used.
+may use the credential of a repository, further attempts of runs, and that a cluster does not mask plain credentials.
+A MAC covers what the row says and, of rights and policies, the audit entry that records it, under
+`APPLYVIZ_APPROVAL_KEY`, which web processes and workers hold and the database does not. The end of a right is not
+covered, because ending takes rights away; `audit.right_macs` compares it with the audit log. The end of a policy, and
+that of a request for changes, are covered, because they let more run, as are those of a followed branch and of a
+credential, so that neither is revived; that of a mapping is compared with the audit log where it is used.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from applyviz.records.models import (
     AuditEntry,
     BranchPush,
     ChangeRequest,
+    Cluster,
     Comment,
     CommitIdentity,
     CommitRange,
@@ -40,6 +42,7 @@ from applyviz.records.models import (
     PolicyVersion,
     RepositoryCredential,
     RetentionPolicy,
+    RunAttempt,
     SourceRevision,
     TeamMember,
 )
@@ -48,13 +51,13 @@ RightRow = Grant | TeamMember
 RecordedRow = RightRow | PolicyVersion
 Statement = Acknowledgment | ChangeRequest | Comment | CommitIdentity | ConflictRule | PendingChange | Plan
 OfSource = BranchPush | CommitRange | Following | RepositoryCredential | SourceRevision
-OtherRow = Statement | OfSource | Policy | RetentionPolicy | IdentityMapping
+OtherRow = Statement | OfSource | Policy | RetentionPolicy | IdentityMapping | RunAttempt | Cluster
 VouchedRow = RecordedRow | OtherRow
 _Row = TypeVar("_Row", bound=VouchedRow)
 _GIVEN = ("since", "by_id", "confirmed_by_id", "is_sole")
 _COVERED: dict[type[VouchedRow], tuple[str, ...]] = {
     Grant: ("role", "person_id", "team_id", "cluster_pattern", "namespace_pattern", "is_cluster_scoped", *_GIVEN),
-    TeamMember: ("team_id", "person_id", *_GIVEN),
+    TeamMember: ("team_id", "team_slug", "person_id", *_GIVEN),
     PolicyVersion: (
         *("policy_id", "number", "cluster_pattern", "namespace_pattern", "is_cluster_scoped", "rules", "note"),
         *("by_id", "confirmed_by_id", "created_at"),
@@ -87,6 +90,8 @@ _COVERED: dict[type[VouchedRow], tuple[str, ...]] = {
         *("cluster_id", "number", "group", "kind", "namespace", "name", "elements", "manager", "resolution", "plan_id"),
         *("proposed_by_id", "proposed_at", "agreed_by_id", "agreed_at", "ended_at"),
     ),
+    RunAttempt: ("run_id", "number", "requested_by_id", "first_epoch", "before", "error", "ended_at", "created_at"),
+    Cluster: ("slug", "masks_credentials"),
     RetentionPolicy: ("name", "days", "actions", "has_requests", "created_by_id", "created_at"),
 }
 _ACTIONS = {

@@ -49,6 +49,14 @@ class ApprovalsTooFew(PlanBlocker):
 
 
 @dataclass(frozen=True, slots=True)
+class AttemptForged(PlanBlocker):
+    """A further attempt of the run is not genuine."""
+
+    number: int
+    fault: str
+
+
+@dataclass(frozen=True, slots=True)
 class EmergencyForged(PlanBlocker):
     """The emergency apply is not genuine."""
 

@@ -51,6 +51,7 @@ _TEXTS: Mapping[type[PlanBlocker], str | Promise] = {
     run_blockers.ApprovalForged: gettext_lazy("the approval by %(name)s is forged: %(fault)s"),
     run_blockers.ApprovalExpired: gettext_lazy("the approval by %(name)s expired: the plan needs approval again"),
     run_blockers.ApprovalsTooFew: gettext_lazy("the policy requires more approvals than were given"),
+    run_blockers.AttemptForged: gettext_lazy("attempt %(number)d of this run is forged: %(fault)s"),
     run_blockers.EmergencyForged: gettext_lazy("the emergency apply by %(name)s is forged: %(fault)s"),
     run_blockers.EmergencyRightLost: gettext_lazy("%(name)s can no longer run plans without approval"),
     run_blockers.RunNotFailed: gettext_lazy("only a failed run can be retried"),

@@ -69,7 +69,7 @@ def is_since(person: Person, moment: datetime) -> bool:
     """Return whether a person has been an administrator since a moment or longer."""
     grants = Grant.objects.filter(_WHOLE, ended_at=None, since__lte=moment)
     joined = TeamMember.objects.filter(person=person, ended_at=None, since__lte=moment, team__archived_at=None)
-    members = row_macs.keep_genuine(joined.select_related("entry"))
+    members = row_macs.keep_genuine(joined.select_related("entry", "team"))
     having = grants.filter(Q(person=person) | Q(team__in=[member.team_id for member in members]))
     is_granted = bool(row_macs.keep_genuine(having.select_related("entry")))
     return is_granted or (person.is_superuser and person.date_joined <= moment)

@@ -17,7 +17,7 @@ from applyviz.workflow.approvals import plan_blockers, quorum
 from applyviz.workflow.approvals.quorum import Need
 from applyviz.workflow.audit import approval_macs
 from applyviz.workflow.clusters import impersonation, states
-from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation import access, row_macs
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.blockers import PlanBlocker
 from applyviz.workflow.foundation.run_blockers import (
@@ -25,6 +25,7 @@ from applyviz.workflow.foundation.run_blockers import (
     ApprovalForged,
     ApprovalsTooFew,
     ApproverLost,
+    AttemptForged,
     EmergencyForged,
     EmergencyRightLost,
     RequesterLost,
@@ -51,6 +52,8 @@ def _find_people(run: ApplyRun, scopes: tuple[ScopeEntry, ...]) -> Iterator[Plan
             yield EmergencyRightLost(broken.by_name)
         return
     attempt = find_attempt(run)
+    if attempt is not None and row_macs.find_fault(attempt):
+        yield AttemptForged(attempt.number, row_macs.find_fault(attempt))
     starter = attempt.requested_by if attempt else run.requested_by
     if not access.can(starter, Action.APPLY, scopes):
         yield StarterLost(starter.get_username())
@@ -59,7 +62,7 @@ def _find_people(run: ApplyRun, scopes: tuple[ScopeEntry, ...]) -> Iterator[Plan
 
 def _find_approvers(run: ApplyRun, scopes: tuple[ScopeEntry, ...]) -> Iterator[PlanBlocker]:
     for approval in _SPENT.ask(run.pk):
-        fault = approval_macs.find_fault(approval)
+        fault = approval_macs.find_fault(approval) or approval_macs.find_revocation(approval)
         if fault:
             yield ApprovalForged(approval.by_name, fault)
         if not access.can(approval.by, Action.APPROVE, scopes):

@@ -18,7 +18,7 @@ from applyviz.records.models import ApplyRun, EmergencyApply, ObjectResult, Revi
 from applyviz.workflow import policies
 from applyviz.workflow.approvals import plan_blockers
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import access, failpoints, outbox, sentences
+from applyviz.workflow.foundation import access, failpoints, outbox, row_macs, sentences
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.blockers import NotStarter, PlanBlocker
 from applyviz.workflow.foundation.compared import is_compared
@@ -81,7 +81,7 @@ def _choose(run: ApplyRun, positions: Collection[int]) -> list[ObjectResult]:
 def _begin(run: ApplyRun, chosen: list[ObjectResult], *, by: Person) -> None:
     """Store the attempt, and reopen the run for it."""
     number, now = run.attempt + 1, clock.now()
-    RunAttempt.objects.create(
+    made = RunAttempt(
         run=run,
         number=number,
         requested_by=by,
@@ -91,6 +91,8 @@ def _begin(run: ApplyRun, chosen: list[ObjectResult], *, by: Person) -> None:
         ended_at=run.finished_at or now,
         created_at=now,
     )
+    row_macs.vouch(made)
+    made.save(force_insert=True)
     begun = ApplyRun.objects.filter(pk=run.pk, state=RunState.FAILED, attempt=run.attempt).update(
         state=RunState.QUEUED,
         attempt=number,

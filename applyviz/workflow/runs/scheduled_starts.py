@@ -196,7 +196,7 @@ def _end_lapsed(plan: Plan) -> None:
 def _find_end(row: ScheduledStart, now: datetime) -> StartEnd | None:
     """Return why a scheduled start can never start any more; None while it may."""
     plan, review = row.plan, row.plan.review
-    if approval_macs.find_fault(row):
+    if approval_macs.find_fault(row) or approval_macs.find_revocation(row):
         return StartEnd.FORGED
     latest = review.latest_plan
     if row.digest != plan.digest or latest is None or latest.pk != plan.pk:

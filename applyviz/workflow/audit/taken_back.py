@@ -1,0 +1,160 @@
+"""Verification of what a person took back: a row whose end was removed is an earlier state, with a MAC of its own.
+
+Rule: the audit log records each revocation, withdrawal, cancellation and closing. A row that the entry ended, and that
+is in force again without a later entry, is named. Approvals are compared where they are used, too (`approval_macs`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from django.db.models import Count, F, Q
+
+from applyviz.engine.objects.accessors import map_or_empty
+from applyviz.records.enums import AuditAction, ReviewState, RunState, ScheduledStartState
+from applyviz.records.models import (
+    AccountClaim,
+    Acknowledgment,
+    ApiToken,
+    ApplyRun,
+    Approval,
+    AuditEntry,
+    Cluster,
+    Review,
+    ScheduledStart,
+    Team,
+)
+from applyviz.workflow.audit import approval_macs
+from applyviz.workflow.audit.right_macs import BadRight
+
+
+def _list_entries(*actions: AuditAction) -> Iterator[AuditEntry]:
+    return AuditEntry.objects.filter(action__in=actions).order_by("pk").iterator(chunk_size=2_000)
+
+
+def _list_revived_approvals() -> Iterator[BadRight]:
+    for row in Approval.objects.filter(revoked_at=None).select_related("entry").order_by("pk").iterator(2_000):
+        fault = approval_macs.find_revocation(row)
+        if fault:
+            yield BadRight("approval", row.pk, str(row), fault)
+    spent = ApplyRun.objects.annotate(given=Count("approvals")).filter(given__lt=F("needed"))
+    for run in spent.order_by("pk"):
+        yield BadRight("run", run.number, run.state, f"{run.needed - run.given} approvals are no longer spent on it")
+
+
+def _list_revived_acknowledgments() -> Iterator[BadRight]:
+    for entry in _list_entries(AuditAction.ACKNOWLEDGMENT_WITHDRAWN):
+        key = "/".join((entry.group, entry.kind, entry.namespace, entry.name)) if entry.kind else ""
+        rows = Acknowledgment.objects.filter(
+            *(Q(review__number=entry.review), Q(by=entry.actor_id), Q(object_key=key)),
+            risk=str(map_or_empty(entry.detail).get("risk", "")),
+            plan__number__lte=entry.plan or 0,
+            created_at__lt=entry.at,
+            withdrawn_at=None,
+        )
+        for row in rows if entry.pruned_by is None else ():
+            yield BadRight("acknowledgment", row.pk, str(row), f"audit entry {entry.sequence} withdrew it")
+
+
+def _list_revived_starts() -> Iterator[BadRight]:
+    ended = ScheduledStart.objects.exclude(state=ScheduledStartState.CANCELED)
+    for row in ended.select_related("entry").order_by("pk"):
+        fault = approval_macs.find_revocation(row)
+        if fault:
+            yield BadRight("scheduled start", row.pk, str(row), fault)
+
+
+def _list_revived_access() -> Iterator[BadRight]:
+    """Yield tokens that work again, and links of accounts that were used and are not any more."""
+    for entry in _list_entries(AuditAction.TOKEN_REVOKED):
+        detail = map_or_empty(entry.detail)
+        hint, until = str(detail.get("token", "")).rstrip("…"), str(detail.get("until", ""))
+        for token in ApiToken.objects.filter(hint=hint, revoked_at=None, created_at__lt=entry.at) if hint else ():
+            if token.expires_at.isoformat() == until:
+                yield BadRight("token", token.pk, str(token), f"audit entry {entry.sequence} revoked it")
+    claimed = Counter(
+        AuditEntry.objects.filter(action=AuditAction.ACCOUNT_CLAIMED).order_by().values_list("actor_id", flat=True)
+    )
+    used = Counter(AccountClaim.objects.exclude(used_at=None).order_by().values_list("person_id", flat=True))
+    for person, count in claimed.items():
+        if count > used[person]:
+            yield BadRight("link of account", person or 0, "", "the audit log says that it was used")
+
+
+def _list_teams_not_as_recorded() -> Iterator[BadRight]:
+    known = dict(Team.objects.values_list("slug", "archived_at"))
+    for entry in _list_entries(AuditAction.TEAM_CHANGED):
+        detail = map_or_empty(entry.detail)
+        slug = str(detail.get("team", ""))
+        if "made" in detail and slug not in known:
+            yield BadRight("team of audit entry", entry.sequence, slug, "it is missing")
+        elif detail.get("retired") and slug in known and known[slug] is None:
+            yield BadRight("team", 0, slug, f"audit entry {entry.sequence} archived it")
+
+
+_STOPS = {"paused": ("paused_at", True), "resumed": ("paused_at", False)}
+_STOPS |= {"archived": ("archived_at", True), "restored": ("archived_at", False)}
+
+
+def _list_clusters_not_as_recorded() -> Iterator[BadRight]:
+    """Yield clusters that are paused or archived, or are not, other than their last entry says."""
+    rows = {row.slug: row for row in Cluster.objects.defer("credential")}
+    last: dict[tuple[str, str], tuple[int, bool]] = {}
+    for entry in _list_entries(AuditAction.CLUSTER_CHANGED):
+        name, is_stopped = _STOPS.get(str(map_or_empty(entry.detail).get("change", "")), ("", False))
+        if name:
+            last[entry.cluster, name] = (entry.sequence, is_stopped)
+    for (slug, name), (sequence, is_stopped) in last.items():
+        row = rows.get(slug)
+        if row is not None and (getattr(row, name) is not None) != is_stopped:
+            yield BadRight("cluster", row.pk, slug, f"audit entry {sequence} says otherwise about {name}")
+
+
+def _list_reviews_not_as_recorded() -> Iterator[BadRight]:
+    """Yield reviews that were closed and are open, and those whose title is not the one that they were made with."""
+    rows = {row.number: row for row in Review.objects.only("number", "state", "title", "ticket")}
+    for entry in _list_entries(AuditAction.REVIEW_CREATED, AuditAction.REVIEW_CLOSED):
+        row, detail = rows.get(entry.review or 0), map_or_empty(entry.detail)
+        if row is None:
+            yield BadRight("review", entry.review or 0, "", "it is missing")
+        elif entry.action == AuditAction.REVIEW_CLOSED and row.state != ReviewState.CLOSED:
+            yield BadRight("review", row.number, row.title, f"audit entry {entry.sequence} closed it")
+        elif any(detail.get(name, value) != value for name, value in (("title", row.title), ("ticket", row.ticket))):
+            yield BadRight("review", row.number, row.title, f"audit entry {entry.sequence} has another title or ticket")
+
+
+def _list_resumed_runs() -> Iterator[BadRight]:
+    """Yield runs that ended or were canceled, and went on without a retry."""
+    rows = {row.number: row for row in ApplyRun.objects.only("number", "state", "cancel_requested_at")}
+    last: dict[int, tuple[AuditAction, int]] = {}
+    seen = (AuditAction.RUN_CANCELED, AuditAction.RUN_RETRIED, AuditAction.RUN_FINISHED)
+    for entry in _list_entries(*seen):
+        number, action = entry.run or 0, AuditAction(entry.action)
+        before = last.get(number)
+        last[number] = (action, entry.sequence)
+        if before is None or action == AuditAction.RUN_RETRIED:
+            continue
+        if before[0] == action == AuditAction.RUN_FINISHED:
+            yield BadRight("run", number, "", f"it ended by audit entry {before[1]}, and again by {entry.sequence}")
+        elif before[0] == AuditAction.RUN_CANCELED and rows[number].cancel_requested_at is None:
+            yield BadRight("run", number, rows[number].state, f"audit entry {before[1]} canceled it")
+    for number, (action, sequence) in last.items():
+        if action == AuditAction.RUN_FINISHED and rows[number].state in RunState.unfinished():
+            yield BadRight("run", number, rows[number].state, f"audit entry {sequence} records its end")
+        elif action == AuditAction.RUN_CANCELED and rows[number].cancel_requested_at is None:
+            yield BadRight("run", number, rows[number].state, f"audit entry {sequence} canceled it")
+
+
+def check_taken_back() -> tuple[BadRight, ...]:
+    """Return every row that is in force although the audit log says that it was ended."""
+    return (
+        *_list_revived_approvals(),
+        *_list_revived_acknowledgments(),
+        *_list_revived_starts(),
+        *_list_revived_access(),
+        *_list_teams_not_as_recorded(),
+        *_list_clusters_not_as_recorded(),
+        *_list_reviews_not_as_recorded(),
+        *_list_resumed_runs(),
+    )
