@@ -37,6 +37,7 @@ class FollowEnd(models.TextChoices):
     BY_PERSON = "by-person", _("a person stopped it")
     RIGHTS_LOST = "rights-lost", _("the person who started it can no longer create plans there")
     REVIEW_CLOSED = "review-closed", _("the review was closed")
+    OTHER_MANIFESTS = "other-manifests", _("the manifests of the review no longer come from the branch")
     FORGED = "forged", _("it was changed in the database")
     NEXT_REVIEW = "next-review", _("the review was applied, and the next one follows the branch")
 

@@ -22,7 +22,6 @@ from applyviz.records.models import BranchPush, CommitRange, Following, Plan, Re
 from applyviz.records.written_queries import WrittenQuery
 from applyviz.sources.bundle import SourceBundle
 from applyviz.sources.git.addresses import locate
-from applyviz.sources.git.model import GIT
 from applyviz.workflow.approvals import commit_ranges
 from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import access, outbox, row_macs
@@ -31,6 +30,7 @@ from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.foundation.locks import lock_review
 from applyviz.workflow.plans import git_sources
 from applyviz.workflow.plans.source_runs import earlier_plans
+from applyviz.workflow.plans.source_runs.followings import describe_subject, end_following, find_branch
 
 NOT_ONE_BRANCH = gettext_lazy("only a review whose manifests all come from one branch of a repository can follow it")
 QUIET = timedelta(seconds=2)
@@ -50,12 +50,10 @@ def find_following(review: Review) -> Following | None:
     return _LAST.find(review.pk)
 
 
-def find_branch(plan: Plan) -> str:
-    """Return the branch that a review of this plan can follow; "" if its manifests are not from one branch alone."""
-    if git_sources.find_again(plan.revision) is None:
-        return ""
-    facts = plan.revision.provenance.get(GIT, {})
-    return str(facts.get("ref", "")) if facts.get("ref_kind") == "branch" else ""
+def find_followed(review: Review) -> str:
+    """Return the branch that a review follows now; "" if it follows none."""
+    found = find_following(review)
+    return "" if found is None or found.ended_at is not None else found.branch
 
 
 def can_follow(bundle: SourceBundle) -> bool:
@@ -72,7 +70,7 @@ def describe_obstacle(review: Review) -> str:
         return _("this review is %(state)s") % {"state": review.get_state_display()}
     if review.applied_by:
         return _("another tool applies this review")
-    if latest is None or not find_branch(latest):
+    if latest is None or not find_branch(latest.revision):
         return str(NOT_ONE_BRANCH)
     return ""
 
@@ -106,7 +104,7 @@ def _store(review: Review, plan: Plan, *, by: Person, first_commit: str) -> Foll
     """
     source = git_sources.find_again(plan.revision)
     repository = "" if source is None else source.repository
-    location, branch, now = locate(repository), find_branch(plan), clock.now()
+    location, branch, now = locate(repository), find_branch(plan.revision), clock.now()
     try:
         with transaction.atomic():
             following = Following(
@@ -125,48 +123,14 @@ def _store(review: Review, plan: Plan, *, by: Person, first_commit: str) -> Foll
         raise NotPossibleError(_("this review already follows its branch")) from None
     commit_ranges.record_commits(plan, following)
     detail: dict[str, JSONValue] = {"repository": repository, "branch": branch, "plan": plan.number}
-    trail.record(AuditAction.FOLLOWING_STARTED, by=by, about=_subject(review), detail=detail)
+    trail.record(AuditAction.FOLLOWING_STARTED, by=by, about=describe_subject(review), detail=detail)
     return following
-
-
-def _subject(review: Review) -> trail.AuditSubject:
-    target = review.targets.select_related("cluster").first()
-    return trail.AuditSubject(cluster=target.cluster.slug if target else "", review=review.number)
 
 
 def hand_over(following: Following, review: Review, plan: Plan) -> None:
     """Let the next review follow the branch instead, in the caller's transaction."""
     end_following(following, FollowEnd.NEXT_REVIEW, by=None, successor=review)
     _store(review, plan, by=following.by, first_commit=following.first_commit)
-
-
-def end_following(
-    following: Following, reason: FollowEnd, *, by: Person | None, successor: Review | None = None
-) -> bool:
-    """End a following in the caller's transaction; return False if it ended already. A forged one stays forged."""
-    is_genuine = not row_macs.find_fault(following)
-    following.ended_at, following.end_reason, following.ended_by = clock.now(), reason, by
-    if is_genuine:
-        row_macs.vouch(following)
-    ended = Following.objects.filter(pk=following.pk, ended_at=None).update(
-        ended_at=following.ended_at,
-        end_reason=reason,
-        ended_by=by,
-        mac=following.mac,
-        successor=successor,
-        due_at=None,
-        lease_until=None,
-    )
-    if not ended:
-        return False
-    detail: dict[str, JSONValue] = {
-        "branch": following.branch,
-        "why": reason.value,
-        "requester": following.by.get_username(),
-        **({"next review": successor.number} if successor is not None else {}),
-    }
-    trail.record(AuditAction.FOLLOWING_ENDED, by=by, about=_subject(following.review), detail=detail)
-    return True
 
 
 def _get_active(review: Review) -> Following:
@@ -210,7 +174,7 @@ def note_push(push: BranchPush) -> list[int]:
     _set_due(rows, QUIET, pushed_at=push.at, pushed_commit=push.after, pusher=pusher[:200])
     for following in rows.select_related("review"):
         detail = {"branch": push.branch, "commit": push.after, "before": push.before, "pusher": pusher}
-        trail.record(AuditAction.PUSH_RECEIVED, by=None, about=_subject(following.review), detail=detail)
+        trail.record(AuditAction.PUSH_RECEIVED, by=None, about=describe_subject(following.review), detail=detail)
     for found in CommitRange.objects.filter(same, plan__review__state=ReviewState.OPEN).select_related("plan"):
         commit_ranges.add_pushers(found)
     return numbers

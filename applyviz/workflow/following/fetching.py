@@ -8,7 +8,7 @@ the branch is fetched as it is.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -20,7 +20,6 @@ from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.records.enums import AuditAction, PlanState, ReviewState
 from applyviz.records.git_enums import FollowEnd, FollowOutcome
 from applyviz.records.models import Following, Plan, Review
-from applyviz.sources.git.model import GitSource
 from applyviz.workflow.audit import trail
 from applyviz.workflow.following import branches
 from applyviz.workflow.foundation import access, row_macs
@@ -32,6 +31,7 @@ from applyviz.workflow.foundation.logs import log_unexpected
 from applyviz.workflow.plans import charts, git_history, git_sources, reviews
 from applyviz.workflow.plans.intake import Intake, ReviewInput, read_manifests
 from applyviz.workflow.plans.object_choices import take_back
+from applyviz.workflow.plans.source_runs.followings import end_following, is_followed
 
 logger = logging.getLogger(__name__)
 MAX_ATTEMPTS = 5
@@ -83,6 +83,9 @@ def _find_end(following: Following, review: Review) -> FollowEnd | None:
         return FollowEnd.REVIEW_CLOSED
     if not access.can(following.by, Action.WRITE, access.scopes_of(review)):
         return FollowEnd.RIGHTS_LOST
+    latest = review.latest_plan
+    if latest is not None and not is_followed(latest.revision, following):
+        return FollowEnd.OTHER_MANIFESTS
     return None
 
 
@@ -94,8 +97,10 @@ def _find_latest(review: Review) -> Plan:
 
 
 def _read(following: Following, latest: Plan) -> Intake:
-    source = git_sources.find_again(latest.revision) or GitSource(following.repository)
-    source = GitSource(source.repository, following.branch, source.path, source.kustomization)
+    source = git_sources.find_again(latest.revision)
+    if source is None:
+        raise _BusyError  # other manifests came in between, and end it
+    source = replace(source, ref=following.branch)
     namespace = options_from_json(latest.options).namespace
     chart = git_sources.find_chart(latest.revision)
     given = ReviewInput(git=source, chart=chart, cluster=latest.target.cluster, namespace=namespace)
@@ -131,7 +136,7 @@ def follow_branch(following_id: int) -> None:
 
 def _end(following: Following, reason: FollowEnd) -> None:
     with transaction.atomic():
-        branches.end_following(following, reason, by=None)
+        end_following(following, reason, by=None)
 
 
 def _subject(following: Following) -> trail.AuditSubject:
@@ -149,7 +154,7 @@ def _take(claim: _FollowClaim, found: Intake, latest: Plan) -> None:
             raise _BusyError
         reason = _find_end(following, review)
         if reason is not None:
-            branches.end_following(following, reason, by=None)
+            end_following(following, reason, by=None)
             return
         if reviews.has_same_bytes(latest.revision, found.bundle) and git_history.list_commits(latest.revision):
             detail = {"commit": commit, "plan": latest.number}

@@ -195,7 +195,8 @@ def _read_following(entry: AuditEntry) -> Iterator[_News]:
     following = Following.objects.filter(review__number=entry.review or 0).select_related("by", "review__author")
     found = following.order_by("-pk").first()
     plan = None if found is None else Plan.objects.filter(review=found.review).order_by("-number").first()
-    reason = FollowEnd.RIGHTS_LOST.label if entry.detail.get("why") == FollowEnd.RIGHTS_LOST else ""
+    ends = {end.value: str(end.label) for end in (FollowEnd.RIGHTS_LOST, FollowEnd.OTHER_MANIFESTS)}
+    reason = ends.get(str(entry.detail.get("why")), "")
     if entry.detail.get("paused"):
         reason = str(entry.detail.get("error", ""))
     if found is None or plan is None or not reason:

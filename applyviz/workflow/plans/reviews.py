@@ -40,7 +40,7 @@ from applyviz.workflow.plans.charts import CHART
 from applyviz.workflow.plans.object_choices import take_back
 from applyviz.workflow.plans.presets import UsedPreset
 from applyviz.workflow.plans.resolutions import Choice
-from applyviz.workflow.plans.source_runs import earlier_plans, parsed_sources
+from applyviz.workflow.plans.source_runs import earlier_plans, followings, parsed_sources
 
 
 def _list_links(bundle: SourceBundle) -> dict[str, list[str]]:
@@ -283,6 +283,7 @@ def replan_review(
         else:
             decided = resolutions.undo_resolution(latest, undone, by=by)
         revision = latest.revision if bundle is None else _freeze(bundle, by=by)
+        followings.end_left(review, revision, by=by)
         plan = _request_plan(
             review,
             target=latest.target,

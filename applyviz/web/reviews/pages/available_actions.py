@@ -19,6 +19,7 @@ from applyviz.workflow.following import branches
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.plans import git_sources, object_choices
+from applyviz.workflow.plans.source_runs import followings
 
 
 class ReplanHow(StrEnum):
@@ -131,7 +132,7 @@ def _list_chart_fields(plan: Plan) -> Iterator[tuple[str, str]]:
 
 def _offer_following(plan: Plan) -> str:
     """Return the address of the page that switches following on; "" if the review follows its branch, or cannot."""
-    if plan.review.applied_by or not branches.find_branch(plan):
+    if plan.review.applied_by or not followings.find_branch(plan.revision):
         return ""
     following = branches.find_following(plan.review)
     if following is not None and following.ended_at is None:

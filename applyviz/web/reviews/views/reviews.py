@@ -150,7 +150,7 @@ def replace_manifests(request: PageRequest, number: int) -> HttpResponse:
     review = use_cases.get_review(number, for_user=request.user)
     access.require(request.user, Action.WRITE, access.scopes_of(review))
     form = manifests.SourceForm(request.POST or None, request.FILES or None)
-    context: dict[str, object] = {"form": form, "review": review}
+    context: dict[str, object] = {"form": form, "review": review, "followed": branches.find_followed(review)}
     if request.method == "POST" and form.is_valid():
         source = read_source(_describe_next(form, review), by=request.user)
         if form.cleaned_data["again"] and _is_same_commit(review, source):

@@ -22,6 +22,7 @@ from applyviz.workflow.foundation import access, sentences
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.people import commit_people
 from applyviz.workflow.people.commit_people import Editor, PlanEditors
+from applyviz.workflow.plans.source_runs import followings
 
 _FOLLOWS = Appearance("✓", gettext_lazy("following"), "add")
 _QUEUED = Appearance("▸", gettext_lazy("push queued"), "change")
@@ -243,7 +244,7 @@ def present_page(review: Review, *, for_user: Person) -> FollowPage:
         state=None if following is None else present_state(following, for_user=for_user),
         editors=None if latest is None else present_editors(latest, for_user=for_user),
         pushes=pushes,
-        offer=branches.find_branch(latest) if latest is not None and not is_active and not obstacle else "",
+        offer=followings.find_branch(latest.revision) if latest is not None and not is_active and not obstacle else "",
         obstacle=obstacle,
         can_act=access.can(for_user, Action.WRITE, access.scopes_of(review)),
         can_manage=access.can(for_user, Action.MANAGE),
