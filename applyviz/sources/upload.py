@@ -6,6 +6,7 @@ Sizes are counted while files arrive, so that oversized uploads are refused earl
 
 from __future__ import annotations
 
+import posixpath
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -44,6 +45,12 @@ def clean_name(name: str) -> str:
     if path.is_absolute() or ".." in path.parts or not path.name or ":" in path.parts[0]:
         raise SourceError(f"the file name {shown} leads out of its folder")
     return str(path)
+
+
+def clean_path(path: str) -> str:
+    """Return a path from the root of a tree as the tree names it; "" is the root. `..` in front stays."""
+    found = posixpath.normpath(path.strip().strip("/") or ".")
+    return "" if found == "." else found
 
 
 def is_manifest_name(name: str) -> bool:

@@ -19,6 +19,7 @@ Errors carry fields; `str()` is one line: what, where, expected, got.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Self
 
 from applyviz.engine.objects.paths import FieldPath
 
@@ -62,7 +63,17 @@ class ManifestError(ApplyVizError):
 
 
 class SourceError(ApplyVizError):
-    """Bytes cannot be brought in: a limit, a refused name or address, a tool that failed."""
+    """Bytes cannot be brought in: a limit, a refused name or address, a tool that failed.
+
+    - `field`: the field of a form or a request that named them; "" until a caller knows it.
+    """
+
+    field: str = ""
+
+    def at(self, field: str) -> Self:
+        """Return this error as one of a field."""
+        self.field = field
+        return self
 
 
 class SchemaError(ApplyVizError):

@@ -64,25 +64,25 @@ def is_remote(source: ChartSource) -> bool:
     return bool(source.repository) or source.chart.startswith((OCI, "https://", "http://"))
 
 
-def _refuse_unreadable(address: str) -> None:
+def _refuse_unreadable(address: str, field: str) -> None:
     try:
         urlsplit(address)
     except ValueError:
-        raise SourceError(f"{address[:80]} is not an address") from None
+        raise SourceError(f"{address[:80]} is not an address").at(field) from None
 
 
 def check(source: ChartSource) -> None:
     """Refuse what cannot be fetched, without network access; raises `SourceError` with what to do."""
-    _refuse_unreadable(source.chart)
-    _refuse_unreadable(source.repository)
+    _refuse_unreadable(source.chart, "chart")
+    _refuse_unreadable(source.repository, "chart_repository")
     if source.repository and not source.repository.startswith(("https://", "http://")):
-        raise SourceError(
-            "enter the https address of the repository; a chart in a registry is named as oci://HOST/CHART"
-        )
+        text = "enter the https address of the repository; a chart in a registry is named as oci://HOST/CHART"
+        raise SourceError(text).at("chart_repository")
     if source.repository and not re.match(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z", source.chart):
         raise SourceError("enter the name of the chart as the repository names it, without the repository")
     if (source.repository or source.chart.startswith(OCI)) and not _TAG.match(source.version):
-        raise SourceError("enter the exact version of the chart, for example 1.2.3: what is approved must not change")
+        text = "enter the exact version of the chart, for example 1.2.3: what is approved must not change"
+        raise SourceError(text).at("chart_version")
     if source.chart.startswith(("https://", "http://")) and not is_archive_name(urlsplit(source.chart).path):
         raise SourceError("the address of a chart ends in .tgz; a repository is entered in its own field")
 

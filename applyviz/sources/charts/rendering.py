@@ -33,10 +33,8 @@ MOST_RELEASE = 53
 def check_release(name: str) -> None:
     """Raise `SourceError` for a name that Helm gives to no release."""
     if name and (len(name) > MOST_RELEASE or not _RELEASE.match(name)):
-        raise SourceError(
-            f"the release name {name[:80]!r} is not usable: lowercase letters, digits, dashes and dots, "
-            f"at most {MOST_RELEASE}"
-        )
+        rule = f"lowercase letters, digits, dashes and dots, at most {MOST_RELEASE}"
+        raise SourceError(f"the release name {name[:80]!r} is not usable: {rule}").at("chart_release")
 
 
 def _list_arguments(release: str, values: Sequence[str], target: ChartTarget) -> Iterator[str]:
@@ -54,7 +52,7 @@ def _place_values(source: ChartSource, uploaded: Mapping[str, bytes]) -> dict[st
     """Return the values files under names of our own, in their order; raises `SourceError` for one that is missing."""
     missing = [name for name in source.values_files if name not in uploaded]
     if missing:
-        raise SourceError(f"the values file {', '.join(missing)} is not in the upload")
+        raise SourceError(f"the values file {', '.join(missing)} is not in the upload").at("chart_values_files")
     texts = [uploaded[name] for name in source.values_files]
     if source.values.strip():
         texts.append(source.values.encode())
@@ -146,7 +144,8 @@ def _check(facts: ChartFacts, package: ChartPackage, source: ChartSource) -> Non
     if facts.kind == "library":
         raise SourceError(f"{facts.name} is a library chart: it has no manifests")
     if source.version and source.version.removeprefix("v") != facts.version.removeprefix("v"):
-        raise SourceError(f"{CHART_FILE} says version {facts.version}, and version {source.version} was asked for")
+        text = f"{CHART_FILE} says version {facts.version}, and version {source.version} was asked for"
+        raise SourceError(text).at("chart_version")
     missing = find_missing(package, facts)
     if missing:
         raise SourceError(

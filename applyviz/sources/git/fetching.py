@@ -33,7 +33,7 @@ from applyviz.sources.git.refs import FoundRef, check_ref, find_ref, is_commit, 
 from applyviz.sources.git.tree import is_glob
 from applyviz.sources.pinned import FetchPolicy, FetchTarget, PinnedClient, Resolver, connecting, resolve_name
 from applyviz.sources.rendering.choose import Runner, run_here
-from applyviz.sources.upload import clean_name
+from applyviz.sources.upload import clean_name, clean_path
 
 CHILD = "applyviz.sources.git.reading_child"
 DEFAULT_LIMITS = GitLimits()
@@ -164,16 +164,15 @@ def _describe(
         "ref": found.name,
         "ref_kind": found.kind,
         "asked_ref": source.ref,
-        "path": source.path,
-        "kustomization": source.kustomization,
+        "path": clean_path(source.path),
+        "kustomization": (clean_path(source.kustomization) or ".") if source.kustomization else "",
         "fetched_at": now,
         **{name: commit[name] for name in ("commit", "author", "date", "subject")},
     }
 
 
 def _render(files: tuple[BundledFile, ...], source: GitSource, run: Runner) -> tuple[BundledFile, ...]:
-    folder = source.kustomization.strip().strip("/")
-    return (kustomize.render(SourceBundle.of(files), "" if folder == "." else folder, run=run),)
+    return (kustomize.render(SourceBundle.of(files), clean_path(source.kustomization), run=run),)
 
 
 def _with_blame(file: BundledFile, blame: str) -> BundledFile:
@@ -195,23 +194,33 @@ def check(source: GitSource, *, policy: FetchPolicy) -> FetchTarget:
     """Parse what a person named, without network access; raises `SourceError`."""
     target = read_repository(source.repository, policy)
     check_ref(source.ref)
-    for path in (source.path, source.kustomization, *source.paths):
-        if path.strip("/ ") not in ("", "."):
-            clean_name(path.strip().strip("/"))
+    _check_path(source.path, "git_path")
+    _check_path(source.kustomization, "kustomization")
+    for path in source.paths:
+        _check_path(path, "chart" if path == source.chart else "chart_values_files")
     if source.kustomization and is_glob(source.path):
-        raise SourceError("a kustomization is rendered from a folder: enter a folder without wildcards, or none")
+        text = "a kustomization is rendered from a folder: enter a folder without wildcards, or none"
+        raise SourceError(text).at("git_path")
     if source.chart:
         _check_chart(source)
     return target
 
 
+def _check_path(path: str, field: str) -> None:
+    if path.strip("/ ") in ("", "."):
+        return
+    try:
+        clean_name(path.strip().strip("/"))
+    except SourceError as error:
+        raise error.at(field) from None
+
+
 def _check_chart(source: GitSource) -> None:
     if source.path or source.kustomization:
-        raise SourceError(
-            f"the chart {source.chart} of the repository is rendered alone: leave path and kustomization empty"
-        )
+        text = f"the chart {source.chart} of the repository is rendered alone: leave path and kustomization empty"
+        raise SourceError(text).at("chart")
     if any(map(is_glob, source.paths)):
-        raise SourceError("name the chart and its values files without wildcards")
+        raise SourceError("name the chart and its values files without wildcards").at("chart")
 
 
 @contextmanager

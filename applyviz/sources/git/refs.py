@@ -26,7 +26,7 @@ class FoundRef:
 def check_ref(ref: str) -> None:
     """Refuse a text that cannot be a ref; raises `SourceError`."""
     if ref and (not _REF.match(ref) or ".." in ref or ref.startswith(("-", "/")) or ref.endswith(("/", ".lock"))):
-        raise SourceError(f"{ref[:80]!r} is not a branch, tag or commit")
+        raise SourceError(f"{ref[:80]!r} is not a branch, tag or commit").at("git_ref")
 
 
 def is_commit(ref: str) -> bool:

@@ -15,7 +15,7 @@ from dulwich.objects import Blob, ObjectID, Tree
 from applyviz.engine.objects.errors import SourceError
 from applyviz.engine.requests.inputs import EXTENSIONS
 from applyviz.sources.git.blame import PackObjects
-from applyviz.sources.upload import clean_name, is_manifest_name
+from applyviz.sources.upload import clean_name, clean_path, is_manifest_name
 
 _LINK, _SUBMODULE = 0o120000, 0o160000
 _LFS = b"version https://git-lfs.github.com/spec/"
@@ -30,12 +30,6 @@ def is_glob(path: str) -> bool:
 def matches(name: str, pattern: str) -> bool:
     """Return whether a path matches a glob: `*` stays in a folder, `**` stands for any folders."""
     return _match(tuple(name.split("/")), tuple(pattern.split("/")))
-
-
-def clean_path(path: str) -> str:
-    """Return a path without what does not change it; "" is the root."""
-    path = path.strip().strip("/").removeprefix("./")
-    return "" if path == "." else path
 
 
 def is_below(name: str, path: str) -> bool:

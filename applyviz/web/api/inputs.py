@@ -23,9 +23,11 @@ from applyviz.workflow.plans.intake import Intake, ReviewInput, read_manifests
 from applyviz.workflow.plans.source_mix import DuplicateObjectsError
 
 MOST_FILES = 2_000
+_SOURCES = ("chart", "git_repository", "links", "files")
 _CHART_FIELDS = (
     "chart", "chart_repository", "chart_version", "chart_release", "chart_values_files", "chart_values", "chart_hooks"
 )  # fmt: skip
+_PARTS = ("git_ref", "git_path", "kustomization", *_CHART_FIELDS[1:])
 
 
 def _list_parts(given: Any, problems: list[SourceProblem]) -> Iterator[tuple[str, bytes]]:
@@ -52,10 +54,12 @@ def _read_content(file: JSONObject) -> bytes | None:
 
 def _list_links(given: Any, problems: list[SourceProblem]) -> Iterator[str]:
     for number, link in enumerate(given):
-        if isinstance(link, str) and link:
-            yield link
-        else:
+        if not isinstance(link, str) or not link:
             problems.append(SourceProblem("a link is text", field=f"links[{number}]"))
+        elif link in given[:number]:
+            problems.append(SourceProblem("this link is there twice", field=f"links[{number}]"))
+        else:
+            yield link
 
 
 def _read_list(given: JSONObject, name: str, most: int, entry: str) -> list[Any]:
@@ -74,9 +78,7 @@ def _take(given: ReviewInput, by: Person) -> Intake:
     except DuplicateObjectsError as error:
         raise ProblemsError(_show_problem(p.reason, p.position) for p in error.problems) from error
     except SourceError as error:
-        field = "git_repository" if given.git is not None and not given.files else "files"
-        field = field if given.chart is None else "chart"
-        raise ProblemsError([SourceProblem(str(error), field=field)]) from error
+        raise ProblemsError([SourceProblem(str(error), field=error.field or "files")]) from error
 
 
 def _read_entries(taken: Intake) -> list[DocumentProblem]:
@@ -90,7 +92,15 @@ def _show_problem(reason: str, position: SourcePosition) -> SourceProblem:
 
 def has_manifests(given: JSONObject) -> bool:
     """Return whether a JSON body brings manifests."""
-    return any(name in given for name in ("files", "links", "git_repository", "chart"))
+    return any(name in given for name in _SOURCES)
+
+
+def refuse_parts(given: JSONObject) -> None:
+    """Refuse fields that say more about a source in a JSON body that has none; raises `ProblemsError`."""
+    text = "it says more about manifests, and the body has none: files, links, git_repository or chart"
+    found = [SourceProblem(text, field=name) for name in _PARTS if given.get(name)]
+    if found and not has_manifests(given):
+        raise ProblemsError(found)
 
 
 def add_files(given: JSONObject, more: Iterable[tuple[str, bytes]]) -> JSONObject:
@@ -128,7 +138,7 @@ def _read_chart(given: JSONObject) -> ChartSource | None:
     try:
         charts.check(chart)
     except SourceError as error:
-        raise ProblemsError([SourceProblem(str(error), field="chart")]) from error
+        raise ProblemsError([SourceProblem(str(error), field=error.field or "chart")]) from error
     return chart
 
 
@@ -145,6 +155,9 @@ def read_files(
     chart = _read_chart(given)
     if not files and not links and git is None and chart is None:
         raise ProblemsError([SourceProblem(f"bring 1 to {MOST_FILES} files: [{{name, content}}]", field="files")])
+    if kustomization and not files and git is None:
+        text = "bring the folder that it names as files, or name its repository"
+        raise ProblemsError([SourceProblem(text, field="kustomization")])
     problems: list[SourceProblem] = []
     parts, addresses = list(_list_parts(files, problems)), tuple(_list_links(links, problems))
     if problems:
@@ -162,7 +175,8 @@ def read_files(
     wrong = [*(p for file in taken.files for p in file.problems), *_read_entries(taken)]
     found = [_show_problem(p.explanation, p.position) for p in wrong]
     if not found and not taken.has_objects:
-        found = [SourceProblem("the files contain no object", field="files")]
+        field = next(name for name in _SOURCES if given.get(name))
+        found = [SourceProblem("the manifests contain no object", field=field)]
     if found:
         raise ProblemsError(found)
     return taken

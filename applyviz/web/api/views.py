@@ -28,7 +28,7 @@ from applyviz.web.api.forms import (
     WaitForm,
 )
 from applyviz.web.api.guard import check, read_body, requires, show
-from applyviz.web.api.inputs import add_files, find_cluster, has_manifests, read_files
+from applyviz.web.api.inputs import add_files, find_cluster, has_manifests, read_files, refuse_parts
 from applyviz.web.api.moves import Move, expand_moves, read_moves
 from applyviz.web.api.patches import expand_patches
 from applyviz.web.api.presets import fill_body
@@ -159,6 +159,7 @@ def add_plan(request: HttpRequest, caller: Caller, number: int) -> HttpResponseB
     given = flatten(sent)
     review = reviews.get_review(number, for_user=caller.person)
     form = PlanForm(given)
+    refuse_parts(given)
     chosen, moves = check(form, list_names(sent)), read_moves(given) if "moves" in given else None
     latest = None if review.latest_plan is None else _read_plan(review.latest_plan.number, number, caller)
     taken = None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
@@ -90,16 +91,26 @@ class Intake:
         return () if channel is None else tuple(find_missing(channel, self.bundle))
 
 
+@contextmanager
+def _naming(field: str) -> Iterator[None]:
+    """Let an error be one of the field that named the source, unless it names another one."""
+    try:
+        yield
+    except SourceError as error:
+        raise error.at(error.field or field) from None
+
+
 def _read_uploads(given: ReviewInput) -> list[tuple[str, bytes]]:
     return [(name, content if isinstance(content, bytes) else content.read()) for name, content in given.files]
 
 
 def _take_files(given: ReviewInput, files: list[tuple[str, bytes]]) -> Iterator[BundledFile]:
-    folder = given.kustomization.strip().strip("/")
-    collected = upload.collect(archives.unpack(files), takes_all=bool(folder))
-    if folder:
+    is_rendered = bool(given.kustomization.strip().strip("/"))
+    collected = upload.collect(archives.unpack(files), takes_all=is_rendered)
+    if is_rendered:
         run = make_runner(settings.APPLYVIZ_RENDERER_SOCKET)
-        yield kustomize.render(collected, "" if folder == "." else folder, run=run)
+        with _naming("kustomization"):
+            yield kustomize.render(collected, upload.clean_path(given.kustomization), run=run)
     else:
         yield from collected.files
 
@@ -129,7 +140,10 @@ def _take_chart(given: ReviewInput, by: Person, into: _ChartIntake) -> Iterator[
         if is_elsewhere:
             into.uploaded = uploaded
         else:
-            into.chart = charts.render_chart(chart, uploaded, cluster=given.cluster, namespace=given.namespace, by=by)
+            with _naming("chart"):
+                into.chart = charts.render_chart(
+                    chart, uploaded, cluster=given.cluster, namespace=given.namespace, by=by
+                )
     if files:
         yield from _take_files(given, files)
     if into.chart is not None:
@@ -142,7 +156,8 @@ def _take_all(given: ReviewInput, by: Person, into: _ChartIntake) -> Iterator[Bu
         yield BundledFile(PASTED, given.text.encode(), {"from": "paste"})
     yield from _fetch_links(given.links)
     if given.git is not None:
-        yield from _take_repository(given, given.git, by, into)
+        with _naming("git_repository"):
+            yield from _take_repository(given, given.git, by, into)
 
 
 def _take_repository(given: ReviewInput, source: GitSource, by: Person, into: _ChartIntake) -> Iterator[BundledFile]:
@@ -153,9 +168,10 @@ def _take_repository(given: ReviewInput, source: GitSource, by: Person, into: _C
     source = charts.name_in_repository(source, given.chart, into.uploaded)
     received = git_sources.fetch_commit(source, by=by)
     into.values += tuple(file.data for file in received.files if file.name in source.values_files)
-    into.chart = charts.render_fetched(
-        given.chart, received, into.uploaded, cluster=given.cluster, namespace=given.namespace, by=by
-    )
+    with _naming("chart"):
+        into.chart = charts.render_fetched(
+            given.chart, received, into.uploaded, cluster=given.cluster, namespace=given.namespace, by=by
+        )
     yield from into.chart.files
 
 

@@ -55,11 +55,11 @@ def test_program_opens_and_continues_a_review_of_a_chart(program, sent):
         ({"chart": "gone.tgz"}, "chart", "the chart gone.tgz is not in the upload"),
         ({"chart": "", "chart_version": "1.2.3"}, "chart", "name the chart too"),
         ({"chart": 7}, "chart", "are text"),
-        ({"chart": "oci://registry.example/shop"}, "chart", "enter the exact version of the chart"),
-        ({"chart_release": "Bad_Name"}, "chart", "is not usable"),
+        ({"chart": "oci://registry.example/shop"}, "chart_version", "enter the exact version of the chart"),
+        ({"chart_release": "Bad_Name"}, "chart_release", "is not usable"),
         ({"chart": ""}, "files", "is the archive of a Helm chart"),
         ({"files": [{"name": "a.tgz", "base64": "%%"}]}, "files[0]", "its content as text or as base64"),
-        ({"chart_hooks": "perhaps"}, "chart_hooks", "not one of the available choices"),
+        ({"chart_hooks": "perhaps"}, "chart_hooks", "is none of apply, leave-out"),
     ],
 )
 def test_refusals_name_their_field(program, sent, values, field, text):

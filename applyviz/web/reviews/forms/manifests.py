@@ -17,6 +17,7 @@ from applyviz.records.models import Cluster
 from applyviz.sources.charts.model import ChartSource
 from applyviz.sources.git.model import GitSource
 from applyviz.sources.links import MOST_LINKS
+from applyviz.sources.upload import clean_path
 from applyviz.workflow.plans import charts, git_sources
 from applyviz.workflow.plans.intake import ReviewInput
 
@@ -102,7 +103,7 @@ def read_chart(values: Mapping[str, object]) -> ChartSource | None:
     return ChartSource(
         chart,
         **texts,
-        values_files=tuple(filter(None, map(str.strip, files))),
+        values_files=tuple(filter(None, map(clean_path, files))),
         values=given,
         applies_hooks=values.get("chart_hooks") in (True, "apply"),
     )
@@ -161,7 +162,7 @@ class ChartFields(forms.Form):
         try:
             charts.check(chart)
         except SourceError as error:
-            self.add_error("chart", str(error))
+            self.add_error(error.field or "chart", str(error))
 
 
 class SourceFields(ChartFields):
@@ -213,7 +214,7 @@ class SourceFields(ChartFields):
         try:
             git_sources.check(source)
         except SourceError as error:
-            self.add_error("git_repository", str(error))
+            self.add_error(error.field or "git_repository", str(error))
 
 
 class SourceForm(SourceFields):
