@@ -30,10 +30,12 @@ EXTENSIONS = (".yaml", ".yml", ".json")
 GOOD, VERIFIED = frozenset({"applied", "nothing-to-apply"}), {"applied", "deleted", "unchanged", "left-out"}
 STOPPED = frozenset({"failed", "stale", "canceled", "closed", "superseded", "plan-failed"})
 BAD = STOPPED | {"blocked", "changes-requested", "applied-elsewhere"}
-SENT = ("title", "reason", "ticket", "cluster", "namespace", "mode", "field_manager", "client_side_ownership",
-        "kustomization", "git_repository", "git_ref", "git_path", "operation", "selector", "applyset", "propagation",
-        "deletion_seconds", "chart", "chart_repository", "chart_version", "chart_release", "chart_hooks",
-        "patch_objects", "patch_type", "patch_subresource", "follow", "preset")  # fmt: skip
+SOURCES = ("kustomization", "git_repository", "git_ref", "git_path", "chart", "chart_repository", "chart_version",
+           "chart_release", "chart_hooks")  # fmt: skip
+SENT = ("title", "reason", "ticket", "cluster", "namespace", "propagation", "deletion_seconds", "mode", "field_manager",
+        "client_side_ownership", "operation", "selector", "applyset", "patch_objects", "patch_type",
+        "patch_subresource", "follow", "preset")  # fmt: skip
+KEPT = (*SENT[7:], "prune", "all", "patch_file", "prune_allowlist", "prune_except")  # of a review, as it was opened
 TEXTS = {"reason": "why", "operation": "apply, delete, patch, set-last-applied or clear-managed-fields",
     "client-side-ownership": "of client-side fields: move or keep", "leave-out-reason": "why they are left out",
     "ca-file": "certificate authority of the installation", "git-path": "file, folder or glob in the repository",
@@ -239,10 +241,7 @@ class Gate:
         return found
 
     def wait_for(self, number: int, states: frozenset[str], *, after: str = "") -> dict[str, Any]:
-        """Return the plan of a review once its status is none of these; raises after the timeout.
-
-        - `after`: the mark of the last answer; only a newer one counts.
-        """
+        """Return the plan, newer than the mark `after`, once its status is none of these; raises after the timeout."""
         plan, seen = {"status": "", "mark": after}, after
         while plan["mark"] == after or plan["status"] in states:
             if seen and self._clock() >= self._until:
@@ -264,10 +263,7 @@ class Gate:
         return plan
 
     def run(self, number: int) -> int:
-        """Wait for approval, start the run, wait for its end; return the exit status.
-
-        - If it cannot start yet (closed window) or not with this token, check again after each change.
-        """
+        """Wait for approval, start the run (after each change again, if it cannot start yet), and return the status."""
         plan = self.wait_for(number, BEFORE)
         while plan["status"] == "approved":
             if not plan["approvals"].get("closed"):
@@ -347,33 +343,35 @@ def _read_token(chosen: argparse.Namespace) -> str:
     return token
 
 
+def _read_sources(chosen: argparse.Namespace) -> dict[str, Any]:
+    takes_all = bool(chosen.kustomization or chosen.chart or chosen.preset)
+    values = [{**file, "name": f"values-files/{n}/{file['name']}"}
+              for n, name in enumerate(chosen.values, 1) for file in list_files([name], takes_all=True)]  # fmt: skip
+    named = {"links": chosen.link, "files": [*list_files(chosen.files, takes_all=takes_all), *values],
+             "chart_values_files": "\n".join([*chosen.git_values, *(file["name"] for file in values)])}  # fmt: skip
+    return {name: value for name, value in (named | {n: getattr(chosen, n) for n in SOURCES}).items() if value}
+
+
 def _open_review(api: Api, chosen: argparse.Namespace) -> int:
     own = ("leave_", "hand_", "take_", "addons_", "replace", "propagation", "deletion_")  # what a next plan takes
     choices = {n: v if isinstance(v, str) else "\n".join(v) for n, v in vars(chosen).items() if v and n.startswith(own)}
     lists = {n: list_files([v], takes_all=True) for n in ("patches", "moves") if (v := getattr(chosen, n))}
     choices |= {n: json.loads("".join(file.get("content", "") for file in files)) for n, files in lists.items()}
-    if chosen.review and (chosen.prune or chosen.all or chosen.selector or chosen.applyset or chosen.operation):
-        raise GateError("a review keeps its operation and what it prunes: open a new one", NOT_ASKED)
-    if chosen.review and choices:  # the next plan, which needs its own approval
-        api.post(f"reviews/{chosen.review}/plans/", choices)
     if chosen.review:
+        if any(getattr(chosen, name) for name in KEPT):
+            raise GateError("a review keeps how it is applied, what it does and prunes: open a new one", NOT_ASKED)
+        if asked := choices | _read_sources(chosen):  # the next plan, which needs its own approval
+            api.post(f"reviews/{chosen.review}/plans/", asked)
         return int(chosen.review)
     sources = chosen.files, chosen.link, chosen.git_repository, chosen.chart, chosen.patch_objects, lists
     if not chosen.preset and not (any(sources) and chosen.cluster and chosen.title):
         raise GateError("name a preset, or cluster, title, and files, links, a git repository or a chart", NOT_ASKED)
-    takes_all = bool(chosen.kustomization or chosen.chart or chosen.preset)
-    values = [{**file, "name": f"values-files/{n}/{file['name']}"}
-              for n, name in enumerate(chosen.values, 1) for file in list_files([name], takes_all=True)]  # fmt: skip
     body = {name: getattr(chosen, name) for name in SENT} | {
         "prune": ("applyset" if chosen.applyset else "allowlist") if chosen.prune else "",
         "prune_all": "true" if chosen.all else "",
         **{n: ",".join(getattr(chosen, n)) for n in ("prune_allowlist", "prune_except")},
         "patch": "".join(one["content"] for one in list_files(chosen.patch_file, takes_all=True)),
-        **choices,
-        "files": [*list_files(chosen.files, takes_all=takes_all), *values],
-        "chart_values_files": "\n".join([*chosen.git_values, *(file["name"] for file in values)]),
-        "links": chosen.link,
-    }
+    } | choices | _read_sources(chosen)  # fmt: skip
     return int(api.post("reviews/", {name: value for name, value in body.items() if value})["review"]["number"])
 
 
