@@ -201,6 +201,7 @@ def print_plan(plan: dict[str, Any], objects: list[dict[str, Any]], out: TextIO)
     _say(f"To {plan['cluster']}/{plan['namespace']} as {plan['identity']}, {how}", out=out)
     told = [f"From {plan['source']['text']}"] if plan.get("source") else []
     told += [f"Since run {one['run']}: {one['text']}" for one in plan.get("source_changes", ())]
+    told += [f"Helm: {text}" for text in ((plan.get("source") or {}).get("chart") or {}).get("warnings", ())]
     told += [f"Prune: {plan['prune']}"] if plan.get("prune") else []
     told += [f"Stays: {one['kind']} {one['namespace']}/{one['name']}: {one['reason']}" for one in plan.get("stays", ())]
     told += [" ".join([f"Addon {a['name']}: {a['decision']}. {a['why']}", *a["notes"]]) for a in plan.get("addons", ())]

@@ -70,9 +70,10 @@ class ChartFacts:
 class RenderedChart:
     """The rendered templates in their order, each as a file, and the release notes.
 
-    - `facts` become the provenance of every file.
+    - `facts` become the provenance of every file; `warnings` are what helm said beside them, one per line.
     """
 
     files: tuple[BundledFile, ...]
     notes: str
     facts: Mapping[str, str]
+    warnings: str = ""

@@ -12,22 +12,25 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from applyviz.engine.objects.errors import SourceError
 from applyviz.sources.bundle import BundledFile
+from applyviz.sources.charts import packages
 from applyviz.sources.charts.model import HELM, ChartFacts, ChartPackage, ChartSource, ChartTarget, RenderedChart
 from applyviz.sources.charts.packages import CHART_FILE, find_missing, read_facts
 from applyviz.sources.rendering.choose import Runner
-from applyviz.sources.rendering.job import DEFAULT_LIMITS, RenderJob
+from applyviz.sources.rendering.job import DEFAULT_LIMITS, Rendered, RenderJob
 
 _NOTES = "templates/NOTES.txt"
 _OWN_NOTES = "templates/applyviz-notes.yaml"
 # `include` renders a template by its path; as JSON, any text becomes one line.
 _NOTES_TEMPLATE = b'notes: {{ include (print $.Template.BasePath "/NOTES.txt") . | toJson }}\n'
-_MOST_NOTES, _MOST_ERROR = 100_000, 600
+_MOST_NOTES, _MOST_WARNINGS, _MOST_ERROR = 100_000, 2_000, 600
 _SOURCE = re.compile(rb"(?m)^---\n# Source: ([^\n]+)\n")
 _ERROR = re.compile(r"(?ms)^Error: (.*?)(?:\nUse --debug flag|\Z)")
-_LOOKUP = re.compile(rb"\blookup [\"(.$]")
+_LOGGED = re.compile(r'(?m)^level=[A-Z]+ msg="((?:[^"\\]|\\.)*)"(.*)$')
+_LOOKUP = re.compile(rb"\blookup\s+[\"(.$`]")
 _RELEASE = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
 _VERSION = re.compile(r"v?\d+\.\d+(\.\d+)?")
 MOST_RELEASE = 53
+_BLOCK = 512  # of a header in an archive
 
 
 def check_release(name: str) -> None:
@@ -90,12 +93,21 @@ def find_error(errors: str) -> str:
     return f"{text[:half]} … {text[-half:]}"
 
 
-def _run_helm(job: RenderJob, source: ChartSource, run: Runner) -> bytes:
+def find_warnings(errors: str) -> str:
+    """Return what helm says although it rendered the chart, one sentence per line; "" if it says nothing.
+
+    - Helm leaves an object out, for example, whose hook it does not know.
+    """
+    said = (f"{text}{facts}".replace('\\"', '"') for text, facts in _LOGGED.findall(errors))
+    return "\n".join(dict.fromkeys(said))[:_MOST_WARNINGS]
+
+
+def _run_helm(job: RenderJob, source: ChartSource, run: Runner) -> Rendered:
     found = run(job, DEFAULT_LIMITS)
     if found.code:
         message = _name_values(source, find_error(found.errors) or found.last_error)
         raise SourceError(f"helm cannot render the chart: {message}")
-    return found.output
+    return found
 
 
 def split_templates(output: bytes, chart: str) -> dict[str, bytes]:
@@ -124,8 +136,26 @@ def _read_notes(package: ChartPackage, arguments: Sequence[str], values: Mapping
         return ""
 
 
+def _list_packed(files: Mapping[str, bytes]) -> Iterator[dict[str, bytes]]:
+    """Yield the files of each packed sub-chart, as far as all of them together are not larger than a chart may be."""
+    left = packages.MOST_UNPACKED
+    for name, data in files.items():
+        if name.startswith("charts/") and packages.is_archive_name(name) and left > 0:
+            try:
+                found = packages.list_members(data, name)
+            except SourceError:
+                return  # helm reads no such chart either
+            left -= sum(len(text) + len(path) + _BLOCK for path, text in found.items())
+            yield found
+
+
+def _calls_lookup(files: Mapping[str, bytes]) -> bool:
+    """Return whether a template asks the cluster for objects, also one of a packed sub-chart."""
+    every = (files, *_list_packed(files))
+    return any(_LOOKUP.search(data) for one in every for name, data in one.items() if "templates/" in name)
+
+
 def _describe(facts: ChartFacts, release: str, package: ChartPackage, target: ChartTarget) -> dict[str, str]:
-    calls_lookup = any(_LOOKUP.search(data) for name, data in package.files.items() if "templates/" in name)
     known = {
         "from": HELM,
         "chart": facts.name,
@@ -135,7 +165,7 @@ def _describe(facts: ChartFacts, release: str, package: ChartPackage, target: Ch
         "namespace": target.namespace,
         "kube_version": target.kube_version,
         "api_versions": str(len(target.api_versions)),
-        "lookup": "yes" if calls_lookup else "",
+        "lookup": "yes" if _calls_lookup(package.files) else "",
     }
     return {**{k: v for k, v in package.origin.items() if k != "from"}, **{k: v for k, v in known.items() if v}}
 
@@ -169,10 +199,11 @@ def render(
     arguments = (release, *_list_arguments(release, tuple(values), target))
     path, files = _place_chart(package)
     job = RenderJob(HELM, ("template", release, path, *arguments[1:]), tuple({**files, **values}.items()))
-    output = _run_helm(job, source, run)
+    found = _run_helm(job, source, run)
     provenance = _describe(facts, release, package, target)
     rendered = tuple(
         BundledFile(name, data, {**provenance, "template": name})
-        for name, data in split_templates(output, facts.name).items()
+        for name, data in split_templates(found.output, facts.name).items()
     )
-    return RenderedChart(rendered, _read_notes(package, arguments, values, run), provenance)
+    notes = _read_notes(package, arguments, values, run)
+    return RenderedChart(rendered, notes, provenance, find_warnings(found.errors))

@@ -35,6 +35,7 @@ def _present_chart(revision: SourceRevision) -> JSONObject | None:
         "source": chart.source,
         "digest": chart.digest,
         "notes": chart.notes,
+        "warnings": list(chart.warnings),
     }
 
 

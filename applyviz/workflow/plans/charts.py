@@ -41,7 +41,7 @@ CHART = "chart"
 """The facts of a chart, in the provenance of a revision."""
 FACTS = (
     "chart", "chart_version", "app_version", "release", "namespace", "kube_version", "api_versions", "lookup",
-    "chart_url", "chart_digest", "chart_file", "chart_folder", "fetched_at", "notes",
+    "chart_url", "chart_digest", "chart_file", "chart_folder", "fetched_at", "notes", "warnings",
 )  # fmt: skip
 
 

@@ -233,12 +233,13 @@ def _name_apart(files: Iterable[BundledFile]) -> Iterator[BundledFile]:
 
 
 def _add_notes(bundle: SourceBundle, rendered: _ChartIntake, files: tuple[ParsedFile, ...]) -> SourceBundle:
-    """Return a bundle whose rendered files carry the release notes of their chart."""
-    if rendered.chart is None or not rendered.chart.notes:
+    """Return a bundle whose rendered files carry the release notes of their chart, and the warnings of helm."""
+    if rendered.chart is None:
         return bundle
-    notes = mask_notes(rendered.chart.notes, files, rendered.values)
+    given = {"notes": rendered.chart.notes, "warnings": rendered.chart.warnings}
+    texts = {name: mask_notes(text, files, rendered.values) for name, text in given.items() if text}
     files_with_notes = tuple(
-        replace(file, provenance={**file.provenance, "notes": notes}) if charts.is_rendered(file) else file
+        replace(file, provenance={**file.provenance, **texts}) if charts.is_rendered(file) else file
         for file in bundle.files
     )
     return replace(bundle, files=files_with_notes)

@@ -146,6 +146,9 @@ def _present_chart(plan: Plan, record_url: str) -> PlanFact | None:
         "release": chart.release,
         "version": chart.kube_version or "?",
     }
+    if chart.warnings:
+        number = len(chart.warnings)
+        text += ngettext(", %(n)d warning of Helm", ", %(n)d warnings of Helm", number) % {"n": number}
     return PlanFact(_("Helm chart"), text, url=f"{record_url}#record-chart")
 
 

@@ -67,7 +67,8 @@ class GitOrigin:
 class ChartOrigin:
     """The chart that manifests were rendered from, as pages show it.
 
-    - `source` is where the chart came from, `digest` the SHA-256 of its archive; `notes` are without credentials.
+    - `source` is where the chart came from, `digest` the SHA-256 of its archive; `notes` and `warnings`, which are
+      helm's, are without credentials.
     """
 
     name: str
@@ -82,6 +83,7 @@ class ChartOrigin:
     url: str
     digest: str
     notes: str
+    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +161,7 @@ def read_chart(revision: SourceRevision) -> ChartOrigin | None:
         url=url if url.startswith("https://") else "",
         digest=str(facts.get("chart_digest", "")),
         notes=str(facts.get("notes", "")),
+        warnings=tuple(str(facts.get("warnings", "")).splitlines()),
     )
 
 
