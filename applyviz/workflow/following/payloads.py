@@ -36,6 +36,7 @@ _EVENTS = {
 }
 _PUSHES = {ForgeKind.GITHUB: "push", ForgeKind.GITLAB: "Push Hook", ForgeKind.GITEA: "push"}
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?\Z")
+_UNSTORED = re.compile("[\0\ud800-\udfff]")
 _FORM = "application/x-www-form-urlencoded"
 _BRANCH = "refs/heads/"
 
@@ -94,10 +95,10 @@ def _read_json(headers: Mapping[str, str], body: bytes) -> JSONObject:
 
 
 def _text(found: JSONValue, *names: str) -> str:
-    """Return a text within objects; "" if it is missing or of another type."""
+    """Return a text within objects; "" if it is missing, of another type, or no text that a database stores."""
     for name in names:
         found = found.get(name) if isinstance(found, dict) else None
-    return found if isinstance(found, str) else ""
+    return found if isinstance(found, str) and not _UNSTORED.search(found) else ""
 
 
 def _read_commit(found: JSONObject, name: str) -> str:
