@@ -33,6 +33,7 @@ from applyviz.workflow.foundation import access, outbox, row_macs
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError, NotVisibleError
 from applyviz.workflow.foundation.locks import lock_review
+from applyviz.workflow.foundation.nuls import draw_nuls
 from applyviz.workflow.foundation.scopes import ScopeEntry
 from applyviz.workflow.foundation.sequences import next_number
 from applyviz.workflow.plans import charts, git_sources, resolutions, source_digests, source_mix
@@ -73,14 +74,16 @@ def _freeze(bundle: SourceBundle, *, by: Person) -> SourceRevision:
     revision = SourceRevision(
         digest=bundle.make_digest(key),
         salt=salt,
-        provenance={
-            "files": len(bundle.files),
-            "bytes": bundle.size,
-            **_list_links(bundle),
-            **_find_commit(bundle),
-            **_find_chart(bundle),
-            "sources": source_mix.count_kinds(bundle),
-        },
+        provenance=draw_nuls(
+            {
+                "files": len(bundle.files),
+                "bytes": bundle.size,
+                **_list_links(bundle),
+                **_find_commit(bundle),
+                **_find_chart(bundle),
+                "sources": source_mix.count_kinds(bundle),
+            }
+        ),
         created_at=clock.host_now(),
         created_by=by,
     )
@@ -94,7 +97,7 @@ def _freeze(bundle: SourceBundle, *, by: Person) -> SourceRevision:
             content=Unsealed.of_bytes(file.data),
             digest=digest_bytes(file.data, key),
             size=len(file.data),
-            provenance=_keep_of_file(file),
+            provenance=draw_nuls(_keep_of_file(file)),
         )
         for position, file in enumerate(bundle.files)
     )
@@ -114,7 +117,8 @@ def _keep_origins(revision: SourceRevision) -> dict[str, JSONValue]:
     if len(kinds) > 1:
         kept["sources"] = [f"{count} {kind}" for kind, count in kinds]
     if CHART in revision.provenance:
-        kept[CHART] = {name: text for name, text in revision.provenance[CHART].items() if name != "notes"}
+        texts = ("notes", "warnings")
+        kept[CHART] = {name: text for name, text in revision.provenance[CHART].items() if name not in texts}
     return kept
 
 

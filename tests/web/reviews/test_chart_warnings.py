@@ -45,3 +45,18 @@ def test_warnings_of_helm_are_shown_where_the_chart_is(monkeypatch, client):
     assert "hunter-two" not in shown
     overview = client.get(reverse("reviews:show-overview", args=[1, 1])).content.decode()
     assert "2 warnings of Helm" in overview
+
+
+def test_null_character_of_a_chart_is_drawn_before_it_is_stored(monkeypatch):
+    def run(job, _limits):
+        return Rendered(0, b'notes: "a\\u0000b"\n' if "--show-only" in job.arguments else OUTPUT, "")
+
+    monkeypatch.setattr(charts, "make_runner", lambda socket: run)
+    chart = {"Chart.yaml": 'name: shop\nversion: 1.0.0\nappVersion: "7\\0"\n', "templates/NOTES.txt": "hello"}
+    files = [{"name": f"shop/{name}", "content": text} for name, text in chart.items()]
+
+    made = Program(Team().alice).post("reviews/", {**body(), "files": files, "chart": "shop"})
+
+    assert made.status_code == 201, made.content
+    facts = Plan.objects.get().revision.provenance["chart"]
+    assert (facts["notes"], facts["app_version"]) == ("a␀b", "7␀")
