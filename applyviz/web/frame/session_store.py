@@ -52,7 +52,7 @@ class SessionStore(db.SessionStore):
 
     def exists(self, session_key: str) -> bool:
         """Return whether there is a session with this key."""
-        return Session.objects.filter(session_key=name_row(session_key)).exists()
+        return _ROW.find(name_row(session_key)) is not None
 
     async def aexists(self, session_key: str) -> bool:
         """Return what `exists` returns."""

@@ -26,6 +26,7 @@ from applyviz.records.enums import Role
 from applyviz.records.models import ApplyRun, Cluster, ObjectChange, ObjectResult, Plan
 from applyviz.records.sealing import can_open
 from applyviz.records.worker_enums import WorkerRequestKind
+from applyviz.records.written_queries import WrittenQuery
 from applyviz.workflow.clusters import impersonation, registration
 from applyviz.workflow.clusters.permissions import RequiredAccess, is_allowed
 from applyviz.workflow.foundation import access
@@ -71,12 +72,21 @@ def list_rows(plan: Plan, *chosen: Q, with_documents: bool = False) -> list[Obje
     return list(show_rows(plan, plan.changes.filter(*chosen).defer(*left_out).order_by("position")))
 
 
+def _select_row(plan: int, position: int) -> QuerySet[ObjectChange]:
+    return ObjectChange.objects.filter(plan=plan, position=position).defer("sealed")
+
+
+_WITH_DOCUMENT = WrittenQuery(_select_row)
+_WITHOUT_DOCUMENT = WrittenQuery(lambda plan, position: _select_row(plan, position).defer("document"))
+
+
 def get_row(plan: Plan, position: int, *, with_documents: bool = False) -> ObjectChange:
     """Return one row of a plan as its reader may see it; raises `NotVisibleError` if the plan has none there."""
-    found = list_rows(plan, Q(position=position), with_documents=with_documents)
-    if not found:
+    row = (_WITH_DOCUMENT if with_documents else _WITHOUT_DOCUMENT).find(plan.pk, position)
+    if row is None:
         raise NotVisibleError(f"plan {plan.number} has no object {position}")
-    return found[0]
+    row.plan = plan
+    return next(show_rows(plan, [row]))
 
 
 def read_change(plan: Plan, position: int) -> engine.PlannedObject:

@@ -22,6 +22,7 @@ from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, Outcome, ReviewState, RolloutState, RunState
 from applyviz.records.models import ApplyRun, AuditEntry, ObjectResult, Review
+from applyviz.records.written_queries import WrittenQuery
 from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import compatibility, failpoints, outbox
 from applyviz.workflow.foundation.leases import LeaseLostError, WorkerStoppingError, find_lease_end
@@ -36,6 +37,14 @@ _FINISHED_REVIEW = {RunState.APPLIED: ReviewState.APPLIED}
 
 class RunParkedError(ApplyVizError):
     """The run only waits for rollouts: its worker takes other work until it is resumed."""
+
+
+_CANCELED = WrittenQuery(
+    lambda run: ApplyRun.objects.filter(pk=run).exclude(cancel_requested_at=None).values_list("pk", flat=True)
+)
+_UNFINISHED = WrittenQuery(
+    lambda run: ApplyRun.objects.select_related("plan__target__cluster").filter(pk=run, state__in=RunState.unfinished())
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +107,7 @@ class Claim:
 
     def is_canceled(self) -> bool:
         """Return whether a person asked to cancel the run."""
-        return ApplyRun.objects.filter(pk=self.run.pk).exclude(cancel_requested_at=None).exists()
+        return bool(_CANCELED.ask(self.run.pk))
 
     def _record_unknown(self, results: Iterable[ObjectResult], now: datetime) -> None:
         """Record an unknown outcome for every object in progress when the run had to end."""
@@ -180,11 +189,7 @@ def _must_wait(run_id: int) -> bool:
     """Return whether this worker must not claim a run yet; any worker may claim a canceled one."""
     if stopping.is_requested():
         return True
-    run = (
-        ApplyRun.objects.select_related("plan__target__cluster")
-        .filter(pk=run_id, state__in=RunState.unfinished())
-        .first()
-    )
+    run = _UNFINISHED.find(run_id)
     if run is None or run.cancel_requested_at is not None:
         return False
     newer = _find_newer(run)
@@ -227,7 +232,7 @@ def claim_run(run_id: int) -> Claim | None:
             return None
         if not claimed:
             return None
-        run = _select_with_plan().get(pk=run_id)
+        (run,) = _CLAIMED.ask(run_id)
         trail.record(
             AuditAction.RUN_CLAIMED,
             by=None,
@@ -241,6 +246,9 @@ def claim_run(run_id: int) -> Claim | None:
 
 def _select_with_plan() -> QuerySet[ApplyRun]:
     return ApplyRun.objects.select_related("plan__review", "plan__target__cluster", "plan__revision")
+
+
+_CLAIMED = WrittenQuery(lambda run: _select_with_plan().filter(pk=run))
 
 
 def _make_claim(run: ApplyRun) -> Claim:

@@ -14,19 +14,30 @@ from django.db.models import Exists, OuterRef, QuerySet
 from applyviz.queue import TaskName
 from applyviz.records.enums import RunState
 from applyviz.records.models import ApplyRun, ObjectChange
+from applyviz.records.written_queries import WrittenQuery
 from applyviz.workflow.foundation import outbox
 
 # The recovery task finds the rest.
 _MOST_WOKEN = 16
 
 
-def _select_overlapping(run: ApplyRun) -> QuerySet[ApplyRun]:
-    """Return other unfinished runs of the same cluster that change an object of this run."""
+def _select_overlapping(run: int, plan: int, cluster_uid: str) -> QuerySet[ApplyRun]:
+    """Return other unfinished runs of the same cluster that change an object of this run, in their order."""
     same = {name: OuterRef(name) for name in ("group", "kind", "namespace", "name")}
-    mine = ObjectChange.objects.filter(plan=run.plan_id, has_effect=True, **same)
+    mine = ObjectChange.objects.filter(plan=plan, has_effect=True, **same)
     shared = ObjectChange.objects.filter(Exists(mine), plan=OuterRef("plan"), has_effect=True)
-    others = ApplyRun.objects.filter(state__in=RunState.unfinished(), plan__cluster_uid=run.plan.cluster_uid)
-    return others.exclude(pk=run.pk).filter(Exists(shared))
+    others = ApplyRun.objects.filter(state__in=RunState.unfinished(), plan__cluster_uid=cluster_uid)
+    return others.exclude(pk=run).filter(Exists(shared)).order_by("number")
+
+
+def _select_waiting(run: int, plan: int, cluster_uid: str, number: int) -> QuerySet[ApplyRun, int]:
+    rows = _select_overlapping(run, plan, cluster_uid).filter(number__gt=number, state=RunState.QUEUED)
+    return rows.values_list("pk", flat=True)[:_MOST_WOKEN]
+
+
+_OTHER = WrittenQuery(lambda run, plan, uid: _select_overlapping(run, plan, uid)[:1])
+_BEFORE = WrittenQuery(lambda run, plan, uid, number: _select_overlapping(run, plan, uid).filter(number__lt=number)[:1])
+_WAITING = WrittenQuery(_select_waiting)
 
 
 def find_run_before(run: ApplyRun) -> ApplyRun | None:
@@ -36,12 +47,12 @@ def find_run_before(run: ApplyRun) -> ApplyRun | None:
     """
     if run.cancel_requested_at is not None or run.is_finished:
         return None
-    return _select_overlapping(run).filter(number__lt=run.number).order_by("number").first()
+    return _BEFORE.find(run.pk, run.plan_id, run.plan.cluster_uid, run.number)
 
 
 def find_overlapping(run: ApplyRun) -> ApplyRun | None:
     """Return any other unfinished run that changes an object of this one; None without any."""
-    return _select_overlapping(run).order_by("number").first()
+    return _OTHER.find(run.pk, run.plan_id, run.plan.cluster_uid)
 
 
 def has_turn(run: ApplyRun, *, now: datetime) -> bool:
@@ -57,8 +68,7 @@ def has_turn(run: ApplyRun, *, now: datetime) -> bool:
 
 def wake_next(run: ApplyRun) -> None:
     """Enqueue the runs that wait for a run which ends in the surrounding transaction."""
-    waiting = _select_overlapping(run).filter(number__gt=run.number, state=RunState.QUEUED).order_by("number")
-    woken = list(waiting.values_list("pk", flat=True)[:_MOST_WOKEN])
+    woken = _WAITING.ask(run.pk, run.plan_id, run.plan.cluster_uid, run.number)
     same_cluster = ApplyRun.objects.filter(state=RunState.QUEUED, plan__cluster_uid=run.plan.cluster_uid)
     woken += same_cluster.exclude(pk__in=woken).order_by("number").values_list("pk", flat=True)[:1]
     for following in woken:
