@@ -111,6 +111,21 @@ def test_risk_is_acknowledged_in_the_drawer(sign_in):
 
 
 @pytest.mark.long
+def test_drawer_gives_focus_to_the_next_act_once_all_is_acknowledged(sign_in):
+    """The link that opened it is gone then, and one key goes on."""
+    page = sign_in("alice")
+    page.goto(f"{make_review(page, ROLE)}overview/")
+    page.get_by_role("link", name=re.compile("to acknowledge")).first.press("Enter")
+    expect(page.locator("#risk-rbac")).to_be_focused()
+
+    page.keyboard.press("a")
+    expect(page.locator("#drawer")).to_contain_text("1 of 1 high risk acknowledged")
+    page.keyboard.press("Escape")
+
+    expect(page.locator("[data-next-act]")).to_be_focused()
+
+
+@pytest.mark.long
 def test_risks_are_acknowledged_without_script(sign_in, product, browser):
     alice = sign_in("alice")
     address = make_review(alice, ROLE)

@@ -5,6 +5,7 @@
 const drawer = document.querySelector("[data-drawer]");
 const list = document.getElementById("risk-list");
 let opener;
+let isOfHeader = false;
 
 function isWide() {
   return matchMedia("(min-width: 48.0625rem)").matches;
@@ -29,6 +30,7 @@ function showRisk(hash) {
 
 async function open(link) {
   opener = link;
+  isOfHeader = link.closest("[data-review-header]") !== null;
   const address = new URL(link.href);
   try {
     await globalThis.htmx.ajax("GET", address.pathname, { target: "#risk-list", swap: "innerHTML" });
@@ -45,7 +47,9 @@ function close() {
   if (!drawer || drawer.hidden) return;
   drawer.hidden = true;
   tell(false);
-  const back = opener?.isConnected ? opener : document.querySelector("a[data-risks]");
+  // The header was drawn anew by an acknowledgment: what led here is now the next act.
+  const act = isOfHeader ? document.querySelector("[data-review-header] [data-next-act]") : null;
+  const back = opener?.isConnected ? opener : (act ?? document.querySelector("a[data-risks]"));
   back?.focus();
 }
 
