@@ -14,6 +14,7 @@ from applyviz.workflow.following import branches
 from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.plans import reviews
 from applyviz.workflow.plans.intake import ReviewInput, read_manifests
+from applyviz.workflow.plans.source_runs import followings
 from tests.builders import make_person
 from tests.following import PATH, begin, make_people, make_session_authority, make_stage  # noqa: F401 - fixtures
 from tests.stories import config_map
@@ -80,7 +81,7 @@ def test_whoever_switched_it_on_is_told_when_another_person_ends_it(stage, peopl
 
 def test_review_that_left_its_branch_before_this_rule_ends_at_the_next_push(stage, people, monkeypatch):
     review, first = begin(stage)
-    monkeypatch.setattr(reviews.followings, "end_left", lambda *_given, **_more: None)
+    monkeypatch.setattr(followings, "end_left", lambda *_given, **_more: None)
     replace(stage, review, ReviewInput(text=config_map(b="1")), people["alice"])
     stage.push(first, stage.commit("carol", a="2"), login="carol")
 
