@@ -57,7 +57,16 @@ def make_cluster(slug: str = "shop") -> Cluster:
 
 def make_change(plan: Plan, position: int, change: engine.PlannedObject) -> ObjectChange:
     """The row of one change."""
-    return ObjectChange.objects.create(
+    return make_changes(plan, {position: change})[0]
+
+
+def make_changes(plan: Plan, changes: Mapping[int, engine.PlannedObject]) -> list[ObjectChange]:
+    """The rows of changes, by their position."""
+    return ObjectChange.objects.bulk_create([_fill_change(plan, *one) for one in changes.items()])
+
+
+def _fill_change(plan: Plan, position: int, change: engine.PlannedObject) -> ObjectChange:
+    return ObjectChange(
         plan=plan,
         position=position,
         step=0,
@@ -118,7 +127,7 @@ def make_plan(
     row_macs.vouch(plan)
     plan.save()
     changes = tuple(changes)
-    rows = [make_change(plan, position, change) for position, change in enumerate(changes)]
+    rows = make_changes(plan, dict(enumerate(changes)))
     counts: dict[str, int] = {}
     for row in rows:
         counts[row.operation] = counts.get(row.operation, 0) + 1
@@ -165,7 +174,7 @@ def add_plan(plan: Plan, changes: Iterable[engine.PlannedObject], *, effect: str
     row_macs.vouch(following)
     following.save()
     changes = tuple(changes)
-    rows = [make_change(following, position, change) for position, change in enumerate(changes)]
+    rows = make_changes(following, dict(enumerate(changes)))
     keep_details(following, changes)
     ObjectChange.objects.filter(plan=following).update(effect=effect)
     compared = live_values.list_compared(rows)
