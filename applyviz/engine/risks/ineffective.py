@@ -1,7 +1,7 @@
 """What the manifest says and the server does not do, or does otherwise than a reader expects.
 
 Rules: `stringData` of a Secret is written into `data` and never removed from there (`pkg/apis/core/v1/conversion.go`);
-a Service keeps its cluster IP (`pkg/registry/core/service/storage/storage.go`, `patchAllocatedValues`);
+a Service keeps its cluster IP (`pkg/registry/core/service/storage/storage.go`);
 `serviceAccount` is an alias that fills `serviceAccountName` again (the same file); the main path of a kind with a
 status subresource ignores `status`; autoscaling/v1 keeps the metrics and the behavior of an autoscaler in annotations
 (`pkg/apis/autoscaling/v1/conversion.go`); an empty rule of a NetworkPolicy allows all traffic

@@ -12,7 +12,7 @@ from applyviz.kubernetes.parity.quantities import parse_quantity
 from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid, not_supported, required
 from applyviz.kubernetes.v1_36.validation.claims import validate_access_modes, validate_classes
 from applyviz.kubernetes.v1_36.validation.selectors import validate_node_selector
-from applyviz.kubernetes.v1_36.validation.volumes import validate_source
+from applyviz.kubernetes.v1_36.validation.volumes import name_source, validate_source
 
 # In the order of the server: the first one present is checked, the others are refused.
 _SOURCES = (
@@ -58,7 +58,8 @@ def _validate_sources(spec: JSONObject) -> Iterator[FieldError]:
     if not sources:
         yield required("spec", "must specify a volume type")
         return
-    yield from validate_source(sources[0], spec[sources[0]], f"spec.{sources[0]}")
+    path = f"spec.{name_source(sources[0])}"
+    yield from validate_source(sources[0], spec[sources[0]], path, ("name", "namespace"))
     yield from (forbidden(f"spec.{name}", "may not specify more than 1 volume type") for name in sources[1:])
     policy, path = spec.get("persistentVolumeReclaimPolicy"), (spec.get("hostPath") or {}).get("path", "")
     if policy == "Recycle" and path and not path.strip("/"):

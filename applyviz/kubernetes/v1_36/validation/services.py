@@ -73,7 +73,7 @@ def _external_name(spec: JSONObject) -> Iterator[FieldError]:
         yield required("spec.externalName")
         return
     for problem in subdomain_problems(name):
-        yield invalid("spec.externalName", spec["externalName"], problem)
+        yield invalid("spec.externalName", name, problem)
 
 
 def _service_port(port: JSONObject, path: str, needs_name: bool, names: set[str]) -> Iterator[FieldError]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from applyviz.engine.objects.values import JSONObject
-from applyviz.kubernetes.parity.name_formats import label_problems
+from applyviz.kubernetes.parity.name_formats import label_problems, subdomain_problems
 from applyviz.kubernetes.parity.status import FieldError, duplicate, forbidden, invalid, not_supported, required
 from applyviz.kubernetes.v1_36.validation.environment import validate_amount_reference, validate_field_reference
 
@@ -19,8 +19,28 @@ _SOURCES = (
     "flexVolume", "configMap", "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume", "azureDisk",
     "storageos", "projected", "scaleIO", "csi", "ephemeral", "image",
 )  # fmt: skip
+_CHECKED_AS = {"gcePersistentDisk": "persistentDisk"}
 _REFUSED_AS = {"downwardAPI": "downwarAPI", "cephfs": "cephFS"}
-_NAMED_BY = {"configMap": "name", "secret": "secretName", "persistentVolumeClaim": "claimName"}
+# The fields that a source needs, in the order of the server; nothing else is checked of the older sources.
+_NAMED_BY = {
+    "configMap": ("name",),
+    "secret": ("secretName",),
+    "persistentVolumeClaim": ("claimName",),
+    "awsElasticBlockStore": ("volumeID",),
+    "azureFile": ("secretName", "shareName"),
+    "cephfs": ("monitors",),
+    "cinder": ("volumeID",),
+    "flexVolume": ("driver",),
+    "gcePersistentDisk": ("pdName",),
+    "gitRepo": ("repository",),
+    "glusterfs": ("endpoints", "path"),
+    "photonPersistentDisk": ("pdID",),
+    "portworxVolume": ("volumeID",),
+    "rbd": ("monitors", "image"),
+    "scaleIO": ("gateway", "system", "volumeName"),
+    "storageos": ("volumeName",),
+    "vsphereVolume": ("volumePath",),
+}
 _HOST_TYPES = (
     "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket",
 )  # fmt: skip
@@ -52,7 +72,7 @@ def _validate_volume(volume: JSONObject, path: str, others: set[str]) -> Iterato
     if not sources:
         yield required(path, "must specify a volume type")
     else:
-        yield from validate_source(sources[0], volume[sources[0]], f"{path}.{sources[0]}")
+        yield from validate_source(sources[0], volume[sources[0]], f"{path}.{name_source(sources[0])}")
     for extra in sources[1:]:
         yield forbidden(f"{path}.{_REFUSED_AS.get(extra, extra)}", "may not specify more than 1 volume type")
     if not name:
@@ -62,10 +82,16 @@ def _validate_volume(volume: JSONObject, path: str, others: set[str]) -> Iterato
         yield duplicate(f"{path}.name", name)
 
 
-def validate_source(kind: str, source: JSONObject, path: str) -> Iterator[FieldError]:
-    """Yield the problems of what a volume is made of."""
-    if kind in _NAMED_BY and not source.get(_NAMED_BY[kind]):
-        yield required(f"{path}.{_NAMED_BY[kind]}")
+def name_source(kind: str) -> str:
+    """Return what the server calls a source whose fields it refuses."""
+    return _CHECKED_AS.get(kind, kind)
+
+
+def validate_source(
+    kind: str, source: JSONObject, path: str, reference: Sequence[str] = ("name",)
+) -> Iterator[FieldError]:
+    """Yield the problems of what a volume is made of; `reference`: what its reference to a Secret needs."""
+    yield from (required(f"{path}.{name}") for name in _NAMED_BY.get(kind, ()) if not source.get(name))
     if kind == "hostPath":
         yield from _validate_host_path(source, path)
     elif kind == "nfs":
@@ -73,8 +99,11 @@ def validate_source(kind: str, source: JSONObject, path: str) -> Iterator[FieldE
     elif kind in ("secret", "configMap", "downwardAPI", "projected"):
         yield from _validate_mode(source, "defaultMode", path)
         yield from _validate_files(kind, source, path)
-    elif kind == "csi" and not source.get("driver"):
-        yield required(f"{path}.driver")
+    elif kind in ("cinder", "storageos"):
+        yield from _validate_reference(source.get("secretRef"), reference, f"{path}.secretRef")
+    elif kind == "csi":
+        yield from _validate_csi(source, path)
+        yield from _validate_reference(source.get("nodePublishSecretRef"), reference, f"{path}.nodePublishSecretRef")
     elif kind == "ephemeral" and source.get("volumeClaimTemplate") is None:
         yield required(f"{path}.volumeClaimTemplate")
 
@@ -86,6 +115,20 @@ def _validate_host_path(source: JSONObject, path: str) -> Iterator[FieldError]:
     yield from validate_backsteps(source["path"], f"{path}.path")
     if source.get("type") not in (*_HOST_TYPES, None):
         yield not_supported(f"{path}.type", source["type"], _HOST_TYPES)
+
+
+def _validate_reference(secret: JSONObject | None, needs: Sequence[str], path: str) -> Iterator[FieldError]:
+    if secret is not None:
+        yield from (required(f"{path}.{name}") for name in needs if not secret.get(name))
+
+
+def _validate_csi(source: JSONObject, path: str) -> Iterator[FieldError]:
+    driver = source.get("driver", "")
+    if not driver:
+        yield required(f"{path}.driver")
+    yield from (invalid(f"{path}.driver", driver, p) for p in (subdomain_problems(driver.lower()) if driver else ()))
+    name = (source.get("nodePublishSecretRef") or {}).get("name", "")
+    yield from (invalid(f"{path}.name", name, problem) for problem in (subdomain_problems(name) if name else ()))
 
 
 def _validate_nfs(source: JSONObject, path: str) -> Iterator[FieldError]:
