@@ -37,7 +37,7 @@ EXCEPTIONS = (
     ),
     NamedException(
         ("plan-estimated",),
-        ("further-cluster step 7 ",),
+        ("further-cluster step 7 ", "other-services step 10 "),
         "whether an external name still holds an internal traffic policy is known to the cluster alone",
     ),
     NamedException(
