@@ -146,7 +146,7 @@ def read_causes(refusal: str) -> list[str]:
 def _split_causes(error: str) -> list[str]:
     """Return the causes of an error that the product shows, sorted."""
     named = error.removeprefix(_INVALID)
-    return sorted(_BOUND.sub("", named).split("; ")) if named != error else [error]
+    return sorted(map(str.strip, _BOUND.sub("", named).split("; "))) if named != error else [error.strip()]
 
 
 def _align(causes: list[str], ours: list[str]) -> tuple[list[str], list[str]]:

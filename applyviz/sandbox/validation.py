@@ -24,6 +24,7 @@ from applyviz.kubernetes.v1_36.validation import (
     config,
     definitions,
     discovery,
+    events,
     fixed,
     jobs,
     limits,
@@ -69,6 +70,7 @@ _CREATE: Mapping[str, Rule] = {
     **storage.CREATE,
     **limits.CREATE,
     **discovery.CREATE,
+    **events.CREATE,
     **autoscaling.CREATE,
 }
 _UPDATE: Mapping[str, UpdateRule] = {
@@ -80,6 +82,7 @@ _UPDATE: Mapping[str, UpdateRule] = {
     **storage.UPDATE,
     **limits.UPDATE,
     **discovery.UPDATE,
+    **events.UPDATE,
     **fixed.UPDATE,
 }
 _CHANGED: Mapping[str, Rule] = {
@@ -87,6 +90,7 @@ _CHANGED: Mapping[str, Rule] = {
     **config.CHANGED,
     **definitions.CHANGED,
     **discovery.CHANGED,
+    **events.CHANGED,
     **remaining.CHANGED,
 }
 

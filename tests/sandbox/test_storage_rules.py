@@ -163,3 +163,33 @@ def test_of_the_secrets_of_an_account_only_names_are_kept(ask):
     changed = ask("PUT", f"{path}/a", {**head, "secrets": [{"name": "b", "kind": "Secret"}]}).body
 
     assert (made["secrets"], changed["secrets"]) == ([{"name": "a"}], [{"name": "b"}])
+
+
+@pytest.mark.parametrize(
+    "sent", [{"stopSignal": "SIGUSR1"}, {"stopSignal": "SIGUSR1", "preStop": {"sleep": {"seconds": 1}}}, {}]
+)
+def test_field_of_a_feature_that_is_off_is_dropped_with_what_held_it_alone(ask, sent):
+    container = {"name": "c", "image": "i", "lifecycle": sent}
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
+
+    made = ask(
+        "POST",
+        "/api/v1/namespaces/default/pods",
+        {**body, "spec": {"os": {"name": "linux"}, "containers": [container]}},
+    )
+
+    kept = {name: value for name, value in sent.items() if name != "stopSignal"}
+    assert made.body["spec"]["containers"][0].get("lifecycle") == (kept if kept or not sent else None)
+
+
+@pytest.mark.parametrize(("cidrs", "said"), [([], "[]"), (None, "null")])
+def test_refusal_keeps_an_empty_list_apart_from_null(ask, cidrs, said):
+    ranges = "/apis/networking.k8s.io/v1/servicecidrs"
+    body = {"apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR", "metadata": {"name": "r"}}
+    ask("POST", ranges, {**body, "spec": {"cidrs": ["192.168.77.0/24"]}})
+
+    refused = ask(
+        "PATCH", f"{ranges}/r", {"spec": {"cidrs": cidrs}}, content_type="application/strategic-merge-patch+json"
+    )
+
+    assert f"spec.cidrs: Invalid value: {said}: field is immutable" in refused.message

@@ -38,14 +38,14 @@ from applyviz.sandbox.api.admission_policies import Attempt, judge
 from applyviz.sandbox.api.patching import apply_patch, check_patch_type, check_repeated_keys, read_configuration
 from applyviz.sandbox.api.write_options import WriteOptions, read_options
 from applyviz.sandbox.lifecycle.finalizers import is_released
-from applyviz.sandbox.storage.bodies import Body, check_identity, has_empty_values, read_applied, read_body
+from applyviz.sandbox.storage.bodies import Body, check_identity, read_applied, read_body
 from applyviz.sandbox.storage.cluster import SandboxCluster
 from applyviz.sandbox.storage.definitions import namespace_key, update_definition
 from applyviz.sandbox.storage.resources import ResourceTarget
 from applyviz.sandbox.storage.routing import Route
 from applyviz.sandbox.storage.scaling import SCALE, render_scale
 from applyviz.sandbox.storage.service_allocation import allocate_service
-from applyviz.sandbox.storage.storage_strategy import prepare_create, prepare_update
+from applyviz.sandbox.storage.storage_strategy import keep_empty, prepare_create, prepare_update
 from applyviz.sandbox.validation import validate_create, validate_update
 
 # PUT of an absent object of these kinds creates it (`AllowCreateOnUpdate`).
@@ -192,7 +192,7 @@ class Writer:
             if live is None:
                 obj["metadata"].pop("resourceVersion", None)
                 return self._store_new(write, Body(obj, warnings))
-            return self.store_changed(write, Body(obj, warnings, has_empty_values(result)), live)
+            return self.store_changed(write, Body(obj, warnings, result), live)
 
     def _check_namespace(self, write: StoredWrite, obj: JSONObject) -> None:
         if not write.target.resource.is_namespaced:
@@ -234,13 +234,13 @@ class Writer:
         cluster, target, obj = self._cluster, write.target, body.obj
         if target.struct is None and not obj.get("apiVersion"):
             raise internal_error("Object 'apiVersion' is missing in 'object has no apiVersion field'")
-        has_empty, body = body.has_empty, Body(obj, (*body.warnings, *deduplicate_owners(obj["metadata"])))
+        written, body = body.written, Body(obj, (*body.warnings, *deduplicate_owners(obj["metadata"])))
         _restore_server_fields(obj, live)
         admit_update(target, obj)  # before the generation counts what differs
-        prepare_update(target, obj, live, write.route.subresource, has_empty=has_empty)
+        prepare_update(target, obj, live, write.route.subresource, written)
         _check_version(write, obj, live)
         self._allot(write, obj, live)
-        problems = list(validate_update(target, obj, live, write.route.subresource))
+        problems = list(validate_update(target, keep_empty(target, obj, written), live, write.route.subresource))
         body = Body(obj, (*body.warnings, *(str(p) for p in problems if p.is_warning)))
         _refuse_invalid(write, obj, [p for p in problems if not p.is_warning])
         refuse_growth(target, obj, live, cluster.store)

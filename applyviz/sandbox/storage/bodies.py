@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject
+from applyviz.engine.objects.values import JSONObject, MutableObject
 from applyviz.engine.ownership.errors import name_object, render_kind
 from applyviz.engine.schema.autoscalers import convert_autoscaler
 from applyviz.kubernetes.parity.converting import convert
@@ -32,24 +32,14 @@ TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The object as the server holds it before admission, and the warnings about its fields."""
+    """The object as the server holds it before admission, and the warnings about its fields.
+
+    - `written`: the object before decoding, which leaves out empty lists and maps.
+    """
 
     obj: MutableObject
     warnings: tuple[str, ...] = ()
-    has_empty: bool = False
-
-
-def has_empty_values(written: JSONObject) -> bool:
-    """Return whether spec or webhooks of an object hold an empty list or map of labels, which decoding leaves out."""
-    return _holds_empty(written.get("spec")) or _holds_empty(written.get("webhooks"))
-
-
-def _holds_empty(value: JSONValue) -> bool:
-    if isinstance(value, list):
-        return not value or any(map(_holds_empty, value))
-    if isinstance(value, Mapping):
-        return value.get("matchLabels") == {} or any(map(_holds_empty, value.values()))
-    return False
+    written: JSONObject = field(default_factory=dict)
 
 
 def materialize(target: ResourceTarget, obj: JSONObject) -> Decoded:
@@ -168,7 +158,7 @@ def read_body(target: ResourceTarget, payload: Payload, validation: str) -> Body
         refusal.warnings = warnings
         raise refusal
     decoded.obj["apiVersion"], decoded.obj["kind"] = gvk.api_version, gvk.kind
-    return Body(decoded.obj, warnings, has_empty_values(value))
+    return Body(decoded.obj, warnings, value)
 
 
 def _list_warnings(strict: list[str]) -> tuple[str, ...]:
@@ -226,7 +216,7 @@ def read_patched(
     if strict and validation == "Strict":
         raise refuse(f"strict decoding error: {', '.join(strict)}")
     warnings = tuple(dict.fromkeys(strict)) if validation == "Warn" else ()
-    return Body(decoded.obj, warnings, has_empty_values(patched))
+    return Body(decoded.obj, warnings, patched)
 
 
 def _read_strategic(target: ResourceTarget, patched: JSONObject) -> Decoded:

@@ -13,6 +13,7 @@ from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject,
 from applyviz.kubernetes.parity.go_texts import read_quantity
 from applyviz.kubernetes.parity.go_types import Code, GoStruct, go_types, zero_of
 from applyviz.kubernetes.v1_36.defaults import apply_defaults
+from applyviz.kubernetes.v1_36.gates import drop_disabled
 from applyviz.sandbox.storage.bodies import TEMPLATE_GENERATION
 from applyviz.sandbox.storage.resources import CRD_PLURAL, ResourceTarget
 
@@ -32,6 +33,14 @@ _FIRST_GENERATION = frozenset({"priorityclasses"})
 _CHANGED_GENERATION = frozenset({"csidrivers"})
 # Their strategy compares with `reflect.DeepEqual`: empty is not absent, so each write of an empty list counts.
 _COUNTS_EMPTY = frozenset({"networkpolicies", "validatingwebhookconfigurations", "mutatingwebhookconfigurations"})
+# Their rules compare these with `reflect.DeepEqual`, or quote them: an empty value is not an absent one. The defaults
+# of a ConfigMap make its `data` empty in both objects.
+_RULED_EMPTY = {
+    "configmaps": (("binaryData",),),
+    "secrets": (("data",),),
+    "servicecidrs": (("spec", "cidrs"),),
+    "storageclasses": (("parameters",),),
+}
 _STATUS_FROM_CLIENT = frozenset({"nodes", "apiservices"})
 
 
@@ -55,6 +64,8 @@ def prepare_create(target: ResourceTarget, obj: MutableObject) -> None:
         _reset_status(target, obj)
     if has_generation(target) and target.plural not in _CHANGED_GENERATION:
         obj["metadata"]["generation"] = 1
+    if target.struct is not None:
+        drop_disabled(target.plural, obj)
     rule = _CREATE.get(target.plural) if target.struct is not None else None
     if rule is not None:
         rule(obj)
@@ -63,24 +74,49 @@ def prepare_create(target: ResourceTarget, obj: MutableObject) -> None:
         _store_as_protobuf(target, obj)
 
 
+def keep_empty(target: ResourceTarget, obj: JSONObject, written: JSONObject) -> JSONObject:
+    """Return the object as the rules of its kind see it: with the empty values that are written but not stored."""
+    for *parents, name in _RULED_EMPTY.get(target.plural, ()) if target.struct is not None else ():
+        value = get_at(written, (*parents, name))
+        if value in ([], {}):
+            obj = clone(obj)
+            get_at(obj, parents)[name] = value
+    return obj
+
+
+def _has_empty(written: JSONObject) -> bool:
+    """Return whether spec or webhooks of an object hold an empty list or map of labels, which decoding leaves out."""
+    return _holds_empty(written.get("spec")) or _holds_empty(written.get("webhooks"))
+
+
+def _holds_empty(value: JSONValue) -> bool:
+    if isinstance(value, list):
+        return not value or any(map(_holds_empty, value))
+    if isinstance(value, Mapping):
+        return value.get("matchLabels") == {} or any(map(_holds_empty, value.values()))
+    return False
+
+
 def prepare_update(
-    target: ResourceTarget, obj: MutableObject, live: JSONObject, subresource: str, *, has_empty: bool = False
+    target: ResourceTarget, obj: MutableObject, live: JSONObject, subresource: str, written: JSONObject
 ) -> None:
     """Revert what this kind of write may not change, and increase the generation.
 
-    - `has_empty`: the write has empty lists or maps in its spec or webhooks, which are not stored.
+    - `written`: the object before decoding.
     """
     if subresource == "status":
         _keep_all_but_status(target, obj, live)
     elif target.has_status:
         _restore(obj, live, "status")
+    if target.struct is not None:
+        drop_disabled(target.plural, obj, live)
     if target.struct is not None and (rule := _UPDATE.get(target.plural)) is not None:
         rule(obj, live)
     if target.struct is not None:
         _store_as_protobuf(target, obj)
     if subresource != "status":
         _count_generation(target, obj, live)
-        if has_empty and target.plural in _COUNTS_EMPTY:
+        if target.plural in _COUNTS_EMPTY and _has_empty(written):
             obj["metadata"]["generation"] = live["metadata"].get("generation", 1) + 1
 
 
@@ -257,13 +293,6 @@ def _normalize_sources(spec: MutableObject, before: JSONObject | None) -> None:
         spec["dataSource"] = {"apiGroup": None, **clone({k: v for k, v in reference.items() if k != "namespace"})}
 
 
-def _drop_coordinated(obj: MutableObject, live: JSONObject | None = None) -> None:
-    """Drop what the feature gate CoordinatedLeaderElection adds to a lease, unless it is there."""
-    for name in ("strategy", "preferredHolder"):
-        if get_at(live, ("spec", name)) is None:
-            (obj.get("spec") or {}).pop(name, None)
-
-
 def _create_volume(obj: MutableObject) -> None:
     _add_finalizer("kubernetes.io/pv-protection")(obj)
     obj["status"] = {**(obj.get("status") or {}), "lastPhaseTransitionTime": obj["metadata"]["creationTimestamp"]}
@@ -287,7 +316,6 @@ _CREATE: Mapping[str, Callable[[MutableObject], None]] = {
     "jobs": _create_job,
     "certificatesigningrequests": _create_request,
     "persistentvolumeclaims": _create_claim,
-    "leases": _drop_coordinated,
     "serviceaccounts": _keep_names,
     "persistentvolumes": _create_volume,
     "volumeattributesclasses": _add_finalizer("kubernetes.io/vac-protection"),
@@ -301,6 +329,5 @@ _UPDATE: Mapping[str, Callable[[MutableObject, JSONObject], None]] = {
     # What was asked for stays as it was asked for.
     "certificatesigningrequests": lambda obj, live: _restore(obj, live, "spec"),
     "persistentvolumeclaims": _update_claim,
-    "leases": _drop_coordinated,
     "serviceaccounts": _keep_names,
 }

@@ -108,7 +108,7 @@ def _immutable_data(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
     if not obj.get("immutable"):
         yield forbidden("immutable", "field is immutable when `immutable` is set")
     for name in ("data", "binaryData"):
-        if not is_same_json(obj.get(name) or {}, live.get(name) or {}):
+        if not is_same_json(obj.get(name), live.get(name)):
             yield forbidden(name, "field is immutable when `immutable` is set")
 
 

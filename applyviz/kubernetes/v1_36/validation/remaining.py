@@ -207,14 +207,6 @@ def _device_class(obj: JSONObject) -> Iterator[FieldError]:
             yield required(f"spec.selectors[{i}].cel")
 
 
-def _event(obj: JSONObject) -> Iterator[FieldError]:
-    namespace = (obj.get("regarding") or obj.get("involvedObject") or {}).get("namespace", "")
-    if not namespace and obj["metadata"].get("namespace") not in ("default", "", None):
-        yield invalid("involvedObject.namespace", "", "does not match event.namespace")
-    if obj.get("type") not in ("Normal", "Warning") and obj.get("apiVersion") == "events.k8s.io/v1":
-        yield invalid("type", "", f"has invalid value: {obj.get('type', '')}")
-
-
 def _quota(obj: JSONObject) -> Iterator[FieldError]:
     spec = obj.get("spec") or {}
     for name, text in (spec.get("hard") or {}).items():
@@ -317,7 +309,6 @@ CREATE: Mapping[str, Callable[[JSONObject], Iterator[FieldError]]] = {
     "resourceclaimtemplates": _claim_template,
     "servicecidrs": validate_service_range,
     "deviceclasses": _device_class,
-    "events": _event,
     "resourcequotas": _quota,
 }
 # The rules for a changed object that replace those for a new one.

@@ -58,8 +58,9 @@ def _validate_toleration(toleration: JSONObject, path: str) -> Iterator[FieldErr
     elif operator == "Exists":
         if value:
             yield invalid(f"{path}.operator", value, "value must be empty when `operator` is 'Exists'")
-    else:
-        yield not_supported(f"{path}.operator", operator, ("Equal", "Exists"))
+    else:  # a gate that is off by default allows the others, and they are listed where they are asked for
+        known = ("Equal", "Exists", "Lt", "Gt") if operator in ("Lt", "Gt") else ("Equal", "Exists")
+        yield not_supported(f"{path}.operator", operator, known)
     effect = toleration.get("effect")
     if effect and effect not in EFFECTS:
         yield not_supported(f"{path}.effect", effect, EFFECTS)

@@ -16,6 +16,7 @@ from applyviz.kubernetes.v1_36.validation.volumes import validate_relative
 _LARGEST_ID = 2147483647
 _OUT_OF_RANGE = f"must be between 0 and {_LARGEST_ID}, inclusive"
 _PROFILES = ("Localhost", "RuntimeDefault", "Unconfined")
+_ONLY_OWN_USERS = "`hostUsers` must be false to use `Unmasked`"
 _PROC_MOUNTS = ("Default", "Unmasked")
 _GROUP_CHANGES = ("Always", "OnRootMismatch")
 _GROUP_POLICIES = ("Merge", "Strict")
@@ -48,8 +49,6 @@ def validate_container_security(context: JSONObject, path: str) -> Iterator[Fiel
     kind = context.get("procMount")
     if kind not in (*_PROC_MOUNTS, None):
         yield not_supported(f"{path}.procMount", kind, _PROC_MOUNTS)
-    elif kind == "Unmasked":
-        yield invalid(f"{path}.procMount", kind, "`hostUsers` must be false to use `Unmasked`")
     yield from _validate_profiles(context, path)
     if context.get("allowPrivilegeEscalation") is False:
         if context.get("privileged"):
@@ -59,8 +58,12 @@ def validate_container_security(context: JSONObject, path: str) -> Iterator[Fiel
 
 
 def validate_host_users(spec: JSONObject, path: str) -> Iterator[FieldError]:
-    """Yield the namespaces of the host and the devices that a Pod in its own user namespace must not use."""
+    """Yield what a Pod must not use in its own user namespace (devices, namespaces of the host), and only there."""
     if spec.get("hostUsers") is not False:
+        for kind in ("initContainers", "containers"):
+            for i, container in enumerate(spec.get(kind) or ()):
+                if (container.get("securityContext") or {}).get("procMount") == "Unmasked":
+                    yield invalid(f"{path}.{kind}[{i}].securityContext.procMount", "Unmasked", _ONLY_OWN_USERS)
         return
     # The server writes two of the names with a capital letter.
     shared = {"hostNetwork": "hostNetwork", "hostPID": "HostPID", "hostIPC": "HostIPC"}

@@ -208,6 +208,10 @@ def _pod_template(obj: JSONObject) -> Iterator[FieldError]:
 
 def _pod(obj: JSONObject) -> Iterator[FieldError]:
     yield from validate_pod_spec(obj["spec"], "spec", is_pod=True)
+
+
+def _new_pod(obj: JSONObject) -> Iterator[FieldError]:
+    yield from _pod(obj)
     if obj["spec"].get("ephemeralContainers"):
         yield forbidden("spec.ephemeralContainers", "cannot be set on create")
 
@@ -235,11 +239,14 @@ CREATE: Mapping[str, Callable[[JSONObject], Iterator[FieldError]]] = {
     "replicasets": _replica_set,
     "replicationcontrollers": _replication_controller,
     "podtemplates": _pod_template,
-    "pods": _pod,
+    "pods": _new_pod,
     **jobs.CREATE,
 }
 # The rules for a changed object that replace those for a new one.
-CHANGED: Mapping[str, Callable[[JSONObject], Iterator[FieldError]]] = {"statefulsets": _stateful_set}
+CHANGED: Mapping[str, Callable[[JSONObject], Iterator[FieldError]]] = {
+    "statefulsets": _stateful_set,
+    "pods": _pod,
+}
 UPDATE: Mapping[str, Callable[[JSONObject, JSONObject], Iterator[FieldError]]] = {
     "deployments": _immutable("selector"),
     "daemonsets": _immutable("selector"),
