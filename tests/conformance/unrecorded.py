@@ -7,15 +7,9 @@ nothing to compare.
 from collections.abc import Mapping
 
 _FIXED = "someone else changes the field first, and the server allows no change of it"
-_STATUS = "someone else changes the status first, which a write of the object does not reach"
-_EVENT = "the Event names no namespace of its object, so the server refuses to create it"
-_QUEUES = "the priority level before the apply has fewer queues than its hand size, so the server refuses it"
-_TIME = "the Lease before the apply has a time without fractions, which client and server refuse"
-_BOOLEAN = "YAML reads the key `on` of the definition as a boolean, so the Tool before the apply has an unknown field"
 _CLASS = "the Pod names a class that its cluster may have"
 _ADDRESS = "the address is outside the range of a cluster that only its server knows"
 _BREAKS = "the server breaks down over `$setElementOrder` of maps in a list that is replaced, and closes the connection"
-_EMPTY = "the server keeps an empty list apart from null in its refusal, the product does not"
 _OWNERS = (
     "the apply leaves the Namespace without owners: kubectl has written last-applied by then, the product writes it "
     "next, so that the server names before-first-apply, too"
@@ -41,39 +35,10 @@ UNRECORDED: Mapping[str, str] = {
         ),
         _FIXED,
     ),
-    **dict.fromkeys((f"plant-one-status.ready-server-{how}" for how in ("reset", "forced")), _STATUS),
-    **dict.fromkeys(
-        (
-            *(f"event-happened-note-server-{how}" for how in ("add", "drop", "agreed", "ci-null", "kept")),
-            *(f"event-happened-type-server-{how}" for how in ("wrong", "set-null", "forced", "ci-forced")),
-            *(f"event-happened-type-{how}" for how in ("client-bad1", "client-server-drop", "server-client-drop")),
-            "event-happened-note-client-add",
-        ),
-        _EVENT,
-    ),
-    **dict.fromkeys(
-        (
-            f"prioritylevelconfiguration-level-spec.limited.limitresponse-{how}"
-            for how in (
-                *("client-retain", "client-reset", "client-set-null", "server-ci-forced", "server-kept"),
-                *("server-set-null", "server-kept-empty", "server-client-drop"),
-            )
-        ),
-        _QUEUES,
-    ),
-    **dict.fromkeys((f"lease-lease-spec.renewtime-{mode}-same0" for mode in ("client", "server")), _TIME),
-    **dict.fromkeys(
-        (
-            f"tool-one-spec.on-{how}"
-            for how in ("client-drop", "server-drop", "server-undefault", "server-ci-forced", "server-ci-shared")
-        ),
-        _BOOLEAN,
-    ),
     "pod-pod-spec.priorityclassname-client-bad0": _CLASS,
     "pod-pod-spec.runtimeclassname-client-bad0": _CLASS,
     "service-web-spec.clusterip-client-bad2": _ADDRESS,
     "limitrange-limits-spec.limits-client-order": _BREAKS,
     "validatingwebhookconfiguration-vhook-webhooks.0.rules-client-order": _BREAKS,
-    "servicecidr-cidr-spec.cidrs-server-bad2": _EMPTY,
     "namespace-space-metadata.annotations-server-client-drop": _OWNERS,
 }

@@ -91,8 +91,11 @@ def _find(obj: Any, path: Sequence[str]) -> Any:
     return obj
 
 
-def _manage(plane: Server, namespace: str, step: Sequence[Any]) -> None:
-    """Carry out one step of another person."""
+def _manage(plane: Server, namespace: str, step: Sequence[Any], *, has_status: bool) -> None:
+    """Carry out one step of another person.
+
+    - `has_status`: a write of the object does not reach the status of its kind.
+    """
     act, text, *rest = step
     in_namespace = ("-n", namespace)
     if act == "client":
@@ -103,9 +106,13 @@ def _manage(plane: Server, namespace: str, step: Sequence[Any]) -> None:
         plane.kubectl("apply", *in_namespace, *flags, "-f", "-", stdin=text)
     elif act == "edit":
         named = yaml.safe_load(text)
-        patch = [_make_edit(named, rest[0], rest[1])]
         target = (named["kind"].lower(), named["metadata"]["name"], "--field-manager=kubectl-edit")
-        plane.kubectl("patch", *in_namespace, *target, "--type=json", "-p", json.dumps(patch))
+        if has_status and rest[0][0] == "status":
+            change = json.dumps(_nest(rest[0], rest[1]))
+            plane.kubectl("patch", *in_namespace, *target, "--subresource=status", "--type=merge", "-p", change)
+        else:
+            patch = [_make_edit(named, rest[0], rest[1])]
+            plane.kubectl("patch", *in_namespace, *target, "--type=json", "-p", json.dumps(patch))
     elif act == "set-image":
         plane.kubectl("set", "image", *in_namespace, text, *rest)
     elif act == "scale":
@@ -120,16 +127,20 @@ def _make_edit(obj: JSONObject, path: Sequence[str], value: Any) -> JSONObject:
     for depth, step in enumerate(path[:-1]):
         holder = holder[int(step)] if isinstance(holder, list) else holder.get(step)
         if holder is None:
-            for name in reversed(path[depth + 1 :]):
-                value = {name: value}
-            return {"op": "add", "path": "/" + "/".join(path[: depth + 1]), "value": value}
+            return {"op": "add", "path": "/" + "/".join(path[: depth + 1]), "value": _nest(path[depth + 1 :], value)}
     return {"op": "add", "path": "/" + "/".join(path), "value": value}
+
+
+def _nest(path: Sequence[str], value: Any) -> Any:
+    for name in reversed(path):
+        value = {name: value}
+    return value
 
 
 def _find_path(namespace: str, text: str, crds: str) -> str:
     """Return where the object of a text is served."""
     obj = yaml.safe_load(text)
-    gvk, name = GroupVersionKind.from_object(obj), obj["metadata"]["name"]
+    gvk, name = GroupVersionKind.from_object(obj), obj["metadata"].get("name", "")
     if crds:
         spec = yaml.safe_load(crds)["spec"]
         within = f"namespaces/{namespace}/" if spec["scope"] == "Namespaced" else ""
@@ -137,6 +148,14 @@ def _find_path(namespace: str, text: str, crds: str) -> str:
     resource = bundled().find_resource(gvk)
     assert resource is not None, gvk
     return resource.path(namespace, name)
+
+
+def _has_status(crds: str) -> bool:
+    return any("status" in version.get("subresources", {}) for version in _list_versions(crds))
+
+
+def _list_versions(crds: str) -> list[JSONObject]:
+    return yaml.safe_load(crds)["spec"]["versions"] if crds else []  # type: ignore[no-any-return]  # read from YAML
 
 
 def _remove(asker: Asker, path: str) -> None:
@@ -163,13 +182,14 @@ def record(plane: ControlPlane, asker: Asker, one: Input, namespace: str) -> JSO
 
     - The kinds of the input are served.
     """
+    one = json.loads(json.dumps(one).replace("$NAMESPACE", namespace))
     manifest = one["manifest"]
     asker.ask("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
     named = one["before"][0][1] if one["before"] else manifest
     path = _find_path(namespace, named, one.get("crds", ""))
     try:
         for step in one["before"]:
-            _manage(plane, namespace, step)
+            _manage(plane, namespace, step, has_status=_has_status(one.get("crds", "")))
         live = asker.ask("GET", path, None)[1] if one["before"] else None
         done = _apply(plane, namespace, one)
         expected = {"refusal": done.stderr} if done.returncode else {"after": asker.ask("GET", path, None)[1]}
