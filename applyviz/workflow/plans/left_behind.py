@@ -78,6 +78,19 @@ def _find_left_by_addons(plan: Plan, runs: list[ApplyRun], names: frozenset[str]
     return None
 
 
+def _select_earlier(plan: Plan, person: Person) -> QuerySet[ApplyRun]:
+    """Return the runs on the cluster before a plan was made that a person may see, newest first."""
+    visible = Review.objects.filter(access.select_reviews(person)).values("pk")
+    runs = ApplyRun.objects.filter(plan__target__cluster=plan.target.cluster_id, plan__review__in=visible)
+    return runs.filter(created_at__lt=plan.created_at).exclude(plan=plan).order_by("-number")
+
+
+def find_earlier_run(plan: Plan, *, for_user: Person) -> ApplyRun | None:
+    """Return the last finished run, however it ended, of whose objects at least half are in the plan."""
+    runs = list(_select_earlier(plan, for_user).exclude(state__in=RunState.unfinished())[:_RUNS])
+    return _find_run(plan, runs) if runs else None
+
+
 def find_left_behind(plan: Plan, *, for_user: Person) -> LeftBehind | None:
     """Return what the last run of the same source applied, the plan does not name, and no later run deleted.
 
@@ -87,11 +100,7 @@ def find_left_behind(plan: Plan, *, for_user: Person) -> LeftBehind | None:
     channel = options_from_json(plan.options).channel
     if not _names_all(plan):
         return None
-    visible = Review.objects.filter(access.select_reviews(for_user)).values("pk")
-    earlier = ApplyRun.objects.filter(
-        state=RunState.APPLIED, plan__target__cluster=plan.target.cluster_id, plan__review__in=visible
-    ).filter(created_at__lt=plan.created_at)
-    runs = list(earlier.exclude(plan=plan).order_by("-number")[:_RUNS])
+    runs = list(_select_earlier(plan, for_user).filter(state=RunState.APPLIED)[:_RUNS])
     if channel is not None:
         return _find_left_by_addons(plan, runs, frozenset(addon.name for addon in channel.applied))
     run = _find_run(plan, runs)

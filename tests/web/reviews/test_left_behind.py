@@ -9,6 +9,7 @@ from django.urls import reverse
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyOptions, Prune, PruneMode, SetAction
+from applyviz.records.enums import RunState
 from applyviz.records.models import ApplyRun
 from tests.web import builders, rows
 
@@ -44,6 +45,18 @@ def test_objects_that_left_the_manifests_are_named(as_alice, alice, bob):
         True, True, False,
     ]  # fmt: skip
     assert reverse("runs:show-run", args=[run.number]) in page
+
+
+@pytest.mark.parametrize(("names", "is_named"), [("abcd", True), ("ab", True), ("a", False)])
+def test_last_run_of_the_objects_is_named_with_its_end(as_alice, alice, bob, names, is_named):
+    apply_earlier((alice, bob), "abcd", hours=3)
+    failed = apply_earlier((alice, bob), "abcd", hours=2)
+    ApplyRun.objects.filter(pk=failed.pk).update(state=RunState.FAILED)
+
+    page = read_overview(as_alice, rows.make_plan(alice, [change(name) for name in names]))
+
+    link = f'<a href="{reverse("runs:show-run", args=[failed.number])}"'
+    assert ("run 2: failed" in page, "Last run of these objects" in page, link in page) == (is_named,) * 3
 
 
 @pytest.mark.parametrize(

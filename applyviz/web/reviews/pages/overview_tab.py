@@ -41,6 +41,7 @@ from applyviz.web.reviews.pages.strip import describe_certainty
 from applyviz.web.runs.pages.approval_summary import list_notices
 from applyviz.web.runs.pages.scheduled_starts import present_scheduled
 from applyviz.web.settings.pages.policies import describe_demand
+from applyviz.workflow.plans.left_behind import find_earlier_run
 from applyviz.workflow.plans.plan_details import list_quotas, read_impact
 
 LATEST = 3
@@ -187,12 +188,22 @@ def _list_source_facts(context: PlanContext) -> list[PlanFact | None]:
     ]
 
 
+def _find_earlier(context: PlanContext) -> PlanFact | None:
+    """Return how the last run of these objects ended."""
+    run = find_earlier_run(context.plan, for_user=context.person)
+    if run is None:
+        return None
+    text = _("run %(number)d: %(state)s") % {"number": run.number, "state": run.get_state_display()}
+    return PlanFact(_("Last run of these objects"), text, url=reverse("runs:show-run", args=[run.number]))
+
+
 def _present_facts(context: PlanContext) -> tuple[PlanFact, ...]:
     plan = context.plan
     asked = "; ".join(describe_demand(need.demand) for need in context.found.needs) or _("no approval")
     record_url = reverse("reviews:show-record", args=context.address)
     facts = [
         *_list_source_facts(context),
+        _find_earlier(context),
         PlanFact(_("Approvals required"), asked) if plan.policy_version else None,
         PlanFact(_("Policy"), plan.policy_version.replace(" ", ", "), is_code=True) if plan.policy_version else None,
         PlanFact(_("Plan digest"), plan.digest[:12], is_code=True) if plan.digest else None,
