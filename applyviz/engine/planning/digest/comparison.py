@@ -58,7 +58,7 @@ class FieldMove:
 class ObjectMove:
     """One object that the second plan treats differently; a plan without the object has no operation.
 
-    - `is_another_object`: live was deleted and created again between the plans, which its uid tells.
+    - `is_another_object`: live was deleted and created again between the plans, so its uid is another one.
     """
 
     ref: ObjectRef
