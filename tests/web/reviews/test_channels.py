@@ -72,6 +72,7 @@ def test_folder_of_a_channel_shows_the_choice_of_each_addon(as_alice):
     assert "Not installed: namespace kube-system has no annotation addons.k8s.io/dns." in shown
     assert "For Kubernetes &lt;1.20.0; the server runs v1.36." in shown
     assert "Needs a CA: applyviz does not create Secret dns-ca and Issuer dns in kube-system." in shown
+    assert shown.index('id="risks-title"') < shown.index('id="channel-title"')
     record = as_alice.get(reverse("reviews:show-record", args=[made.review.number, made.number])).content.decode()
     assert "1 to install, 1 skipped" in record
 
