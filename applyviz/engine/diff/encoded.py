@@ -1,43 +1,46 @@
-"""Decode text that looks encoded, in any nesting: base64 of both alphabets, hex, URL encoding, JSON texts, gzip, zlib.
+"""Decode text that looks encoded, in any nesting: what `spelled_bytes` reads, JSON texts, gzip, zlib, deflate, xz.
 
 Tools keep compressed copies of whole objects in annotations, alone or in a field of JSON or YAML, in an address, in a
 sentence or in pieces. The cost is linear in the text: decoded layers together are at most a fixed multiple of it, and
-nothing is decoded deeper than a fixed number of layers.
+nothing is decoded deeper than a fixed number of layers. What is compressed or encrypted otherwise is not read, and said
+to be more than was decoded.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import codecs
-import contextlib
+import lzma
 import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from urllib.parse import unquote
+
+from applyviz.engine.diff.spelled_bytes import is_escaped, is_spelled, list_bytes, list_unescaped
 
 _SHORTEST = 16
 _DEEPEST = 6
 _MOST_GROWTH = 24
-_BASE64 = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
-_HEX = re.compile(r"(?:0[xX])?((?:[0-9a-fA-F]{2})+)")
-# What stands between the pieces of a text that was cut: `4a:6f`, `"aGVs","bG8="`.
-_BETWEEN = re.compile(r"[\s,;:|\"']+")
-_PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
-_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2})|([\"'\\/nrt]))")
-_BLANKS = {"n": "\n", "r": "\r", "t": "\t"}
-_CODE = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2})")
+_LEAST_BYTES = 16 * 1024  # archives are padded to 10 KiB
 # One encoded part of a longer text, over several lines where all of a line belongs to it.
 _PART = re.compile(
     r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{24,}+(?:[ \t]*\n[ \t]*[A-Za-z0-9+/_-]++(?=={0,2}[ \t]*(?:\n|\Z)))*+={0,2}"
 )
+# A part that is compressed or encrypted, if no reading of it is a text: no digest is as long, no name changes its case
+# as often.
+_OPAQUE = re.compile(r"[A-Za-z0-9+/_-]{64,}={0,2}")
+_HEX = re.compile(r"[0-9A-Fa-f]*")
+_LONGEST_DIGEST = 128
+_TURN = re.compile(r"[a-z][A-Z]|[A-Z][a-z]|[A-Za-z][0-9]|[0-9][A-Za-z]")
 # gzip, and zlib of every usual level.
 _COMPRESSED = (b"\x1f\x8b", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
-# bzip2, xz, zstd, lz4: recognized, but not read.
-_UNREAD = (b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18")
+_LZMA = (b"\xfd7zXZ", b"\x5d\x00\x00")
+# bzip2, zstd, lz4, zip: recognized, but not read.
+_UNREAD = (b"BZh", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18", b"PK\x03\x04")
+# Certificates, keys of ssh and pictures are no text either.
+_KNOWN_BINARY = (b"\x30\x82", b"\x30\x81", b"\x00\x00\x00\x07ssh-", b"\x89PNG", b"\xff\xd8\xff", b"GIF8")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _ANY_HEADER = 32 + zlib.MAX_WBITS
+_MOST_DICTIONARY = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,7 @@ class DecodedText:
 
 
 class _OverError(Exception):
-    """The limits are reached."""
+    """The limits are reached, or the bytes are compressed otherwise."""
 
 
 def looks_encoded(text: str) -> bool:
@@ -61,72 +64,71 @@ def find_parts(text: str) -> Iterator[tuple[int, int]]:
     """Yield where each part of a text starts and ends that may be encoded: all of it, if that may be."""
     if len(text) < _SHORTEST:
         return
-    if _PERCENT.search(text) or _is_escaped(text) or _BASE64.fullmatch(_BETWEEN.sub("", text)):
+    if is_escaped(text) or is_spelled(text):
         yield 0, len(text)
         return
     for match in _PART.finditer(text):
         yield match.span()
 
 
-def _is_escaped(text: str) -> bool:
-    """Return whether a text has escaped characters, or escaped quotes around what may be a Secret."""
-    return "\\" in text and (_CODE.search(text) is not None or "ecret" in text)
-
-
 def decode_all(text: str) -> DecodedText:
     """Return every text that a text holds encoded."""
     found: dict[str, None] = {}
-    left = _MOST_GROWTH * len(text)
-    layer = [text]
-    try:
-        for _ in range(_DEEPEST):
-            inner: list[str] = []
-            for outer in layer:
-                for one in _decode(outer, left):
-                    left -= len(one)
-                    if left < 0:
-                        raise _OverError
-                    inner += [] if one in found else [one]
+    left = max(_MOST_GROWTH * len(text), _LEAST_BYTES)
+    layer, is_whole = [text], True
+    for _ in range(_DEEPEST):
+        inner: list[str] = []
+        for outer in layer:
+            for one in _decode(outer, left):
+                left -= len(one or "")
+                if left < 0:
+                    return DecodedText(tuple(found), False)
+                is_whole = is_whole and one is not None
+                if one and one not in found:
+                    inner.append(one)
                     found[one] = None
-            layer = inner
-        is_whole = not any(map(looks_encoded, layer))
-    except _OverError:
-        is_whole = False
-    return DecodedText(tuple(found), is_whole)
+        layer = inner
+    return DecodedText(tuple(found), is_whole and not any(map(looks_encoded, layer)))
 
 
-def _decode(text: str, most: int) -> list[str]:
-    """Return the readings of one layer as text; raises `_OverError` for more than `most` bytes."""
-    readings = [_unescape(text), unquote(text) if _PERCENT.search(text) else text]
+def _decode(text: str, most: int) -> Iterator[str | None]:
+    """Yield the readings of one layer as text, None for a part that none reads; at most `most` bytes of each."""
+    yield from (one for one in list_unescaped(text) if one != text)
     parts = [text, *(match[0] for match in _PART.finditer(text))] if len(text) >= _SHORTEST else []
+    for part in dict.fromkeys(parts):
+        yield from _read_part(part, most)
     # The path of an address is written in letters of base64 too.
-    parts += [piece for part in parts[1:] if "/" in part for piece in part.split("/") if len(piece) >= _SHORTEST]
-    readings += [_read(raw, most) for part in dict.fromkeys(parts) for raw in _list_bytes(part)]
-    return [reading for reading in readings if reading and reading != text]
+    pieces = [piece for part in parts[1:] if "/" in part for piece in part.split("/") if len(piece) >= _SHORTEST]
+    for piece in dict.fromkeys(pieces):
+        yield from (one for one in _read_part(piece, most) if one is not None)
 
 
-def _unescape(text: str) -> str:
-    """Return a text without the escapes that JSON and shells put before quotes and for characters."""
-    return _ESCAPE.sub(_read_escape, text).strip('"')
+def _read_part(part: str, most: int) -> Iterator[str | None]:
+    is_read = not _is_opaque(part)
+    for raw in list_bytes(part):
+        try:
+            one = _read(raw, most)
+        except _OverError:
+            yield None
+            continue
+        is_read = is_read or bool(one) or raw.startswith(_KNOWN_BINARY)
+        if one and one != part:
+            yield one
+            if one.lstrip()[:1] in ("}", "]"):  # an object that was written backwards
+                yield one[::-1]
+    if not is_read:
+        yield None
 
 
-def _read_escape(found: re.Match[str]) -> str:
-    if found[3]:
-        return _BLANKS.get(found[3], found[3])
-    return chr(int(found[1] or found[2], 16))
+def _is_opaque(part: str) -> bool:
+    if _OPAQUE.fullmatch(part) is None:
+        return False
+    if _HEX.fullmatch(part):
+        return len(part) > _LONGEST_DIGEST
+    return 8 * len(_TURN.findall(part)) >= len(part)
 
 
-def _list_bytes(text: str) -> list[bytes]:
-    compact = _BETWEEN.sub("", text)
-    found = [bytes.fromhex(match[1])] if (match := _HEX.fullmatch(compact)) else []
-    if _BASE64.fullmatch(compact):
-        standard = compact.rstrip("=").replace("-", "+").replace("_", "/")
-        with contextlib.suppress(binascii.Error):
-            found.append(base64.b64decode(standard + "=" * (-len(standard) % 4)))
-    return found
-
-
-def _decompress(raw: bytes, most: int) -> bytes:
+def _inflate(raw: bytes, most: int) -> bytes:
     """Return the content of all members of a compressed stream."""
     found = b""
     while raw.startswith(_COMPRESSED):
@@ -138,18 +140,52 @@ def _decompress(raw: bytes, most: int) -> bytes:
     return found
 
 
-def _read(raw: bytes, most: int) -> str:
-    """Return bytes as text, "" for bytes that are none; raises `_OverError` for what is compressed otherwise."""
+def _decompress(raw: bytes, most: int) -> bytes | None:
+    """Return the content of compressed bytes, None if they are not; raises `_OverError` for what is not read."""
     if raw.startswith(_UNREAD):
         raise _OverError
     try:
-        for _ in range(_DEEPEST):
-            if not raw.startswith(_COMPRESSED):
-                break
-            raw = _decompress(raw, most)
+        if raw.startswith(_COMPRESSED):
+            return _inflate(raw, most)
+        if raw.startswith(_LZMA):
+            machine = lzma.LZMADecompressor(memlimit=_MOST_DICTIONARY)
+            found = machine.decompress(raw, max(most, 1))
+            if not (machine.eof or machine.needs_input):
+                raise _OverError
+            return found
+    except lzma.LZMAError as error:
+        raise _OverError from error
     except zlib.error:
-        return ""
+        return b""
+    return None
+
+
+def _inflate_bare(raw: bytes, most: int) -> bytes:
+    """Return the content of bytes that are compressed without a header; most bytes are not."""
+    machine = zlib.decompressobj(-zlib.MAX_WBITS)
     try:
-        return raw.decode("utf-16" if raw.startswith(_UTF16) else "utf-8").replace("\x00", "")
+        found = machine.decompress(raw, max(most, 1))
+    except zlib.error:
+        return b""
+    return found if machine.eof else b""
+
+
+def _read(raw: bytes, most: int) -> str:
+    """Return bytes as text, "" for bytes that are none; raises `_OverError` for what is compressed otherwise."""
+    for _ in range(_DEEPEST):
+        content = _decompress(raw, most)
+        if content is None:
+            break
+        raw = content
+    try:
+        return _to_text(raw)
+    except UnicodeDecodeError:
+        pass
+    try:
+        return _to_text(_inflate_bare(raw, most))
     except UnicodeDecodeError:
         return ""
+
+
+def _to_text(raw: bytes) -> str:
+    return raw.decode("utf-16" if raw.startswith(_UTF16) else "utf-8").replace("\x00", "")

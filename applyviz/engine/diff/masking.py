@@ -234,7 +234,7 @@ class Masker:
             masked = self._mask_embedded(embedded, path, value, is_secret=is_secret)
             if self.repeats.are_in(masked) or self._repeats_decoded(masked):
                 return self.mask_value(value, path)
-            return masked if masked != value else self._redact(value, path)
+            return masked if masked != value else self._mask_encoded(value, path)
         if self._repeats_decoded(value):
             return self.mask_value(value, path)
         is_unreadable = bool(value) and (path[-1] == _LAST_APPLIED or (is_secret and "{" in value))

@@ -91,7 +91,7 @@ def _list_forms(secret: str) -> set[str]:
     raw = secret.encode("utf-8", "surrogatepass")
     written = json.dumps(secret, ensure_ascii=False)[1:-1]
     encoded = (base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode())
-    shown = {secret, written, json.dumps(secret)[1:-1], quote(raw, safe=""), raw.hex(), *encoded}
+    shown = {secret, secret[::-1], written, json.dumps(secret)[1:-1], quote(raw, safe=""), raw.hex(), *encoded}
     return {_BLANK.sub("", form) for form in shown} - {""}
 
 
