@@ -30,12 +30,14 @@ from applyviz.records.models import (
     Review,
     RunAttempt,
     ScheduledStart,
+    ServiceAccount,
 )
 from applyviz.records.models import Team as TeamRow
 from applyviz.workflow import runs
 from applyviz.workflow.approvals import acknowledgments, approving, quorum
 from applyviz.workflow.clusters import impersonation, lifecycle, masking_settings
 from applyviz.workflow.clusters.impersonation import IdentityUnclearError, MappingDraft
+from applyviz.workflow.foundation.errors import NotAllowedError
 from applyviz.workflow.people import claims, humans, teams, tokens
 from applyviz.workflow.plans import planner, reviews
 from applyviz.workflow.runs import attempts, emergency_apply, scheduled_starts
@@ -278,3 +280,24 @@ def test_masking_is_not_turned_off_in_the_database(wired: Team) -> None:
     masking_settings.mask_credentials(Cluster.objects.get(), is_on=False, by=make_person("dana", Role.ADMINISTRATOR))
     assert not masking_settings.policy_for(Cluster.objects.get()).has_plain
     assert "refused" not in verify()
+
+
+@pytest.mark.parametrize("is_inserted", [True, False])
+def test_owner_of_an_account_is_not_made_in_the_database(wired: Team, is_inserted: bool) -> None:
+    """Mallory would make a token that acts as the program of Alice, or as Bob."""
+    mallory = make_person("mallory", Role.AUTHOR)
+    bot = tokens.make_service_account(by=wired.alice, name="bot", purpose="")
+    text = tokens.make_token(by=wired.alice, account=bot, name="ci", scope=TokenScope.PLAN, days=7)[1]
+    assert tokens.is_valid(text)
+    assert "refused" not in verify()
+    triggers.lift("default")
+    if is_inserted:
+        ServiceAccount.objects.create(person=wired.bob, owner=mallory, created_at=clock.now())
+    else:
+        ServiceAccount.objects.update(owner=mallory)
+    wanted = wired.bob if is_inserted else bot
+
+    with pytest.raises(NotAllowedError):
+        tokens.make_token(by=mallory, account=wanted, name="ci", scope=TokenScope.APPLY, days=7)
+    assert tokens.is_valid(text) is is_inserted
+    assert f"service account {wanted.pk} (" in verify()

@@ -13,7 +13,10 @@ from applyviz.records.enums import TokenScope
 
 
 class ServiceAccount(models.Model):
-    """The account of a program, owned by a person: both count as one human, and the program never approves."""
+    """The account of a program, owned by a person: both count as one human, and the program never approves.
+
+    - Without a valid `mac`, nobody but the account makes or uses tokens of it (`workflow/foundation/row_macs.py`).
+    """
 
     person = models.OneToOneField(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, primary_key=True, related_name="service"
@@ -21,6 +24,7 @@ class ServiceAccount(models.Model):
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="services")
     purpose = models.CharField(max_length=200, blank=True)
     created_at = models.DateTimeField()
+    mac = models.CharField(max_length=64, blank=True)
 
     class Meta:
         ordering = ["person__username"]

@@ -34,6 +34,7 @@ from applyviz.records.models import (
     RepositoryCredential,
     RetentionPolicy,
     RunAttempt,
+    ServiceAccount,
     SourceRevision,
     TeamMember,
 )
@@ -250,6 +251,7 @@ def check_rights() -> tuple[BadRight, ...]:
         *_list_forged("mapping", IdentityMapping.objects.order_by("pk").iterator(chunk_size=2_000)),
         *_list_mappings_not_as_recorded(),
         *_list_forged("commit identity", CommitIdentity.objects.exclude(verified_at=None).order_by("pk").iterator()),
+        *_list_forged("service account", ServiceAccount.objects.order_by("pk")),
         *_list_forged("attempt", RunAttempt.objects.order_by("pk")),
         *_list_forged("masking of cluster", Cluster.objects.filter(masks_credentials=False).defer("credential")),
         *_list_forged("retention policy", RetentionPolicy.objects.order_by("pk")),

@@ -23,7 +23,7 @@ from applyviz.records.enums import AuditAction, TokenScope
 from applyviz.records.models import ApiToken, ServiceAccount
 from applyviz.records.written_queries import WrittenQuery
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation import access, row_macs
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
 from applyviz.workflow.people import account_links, sign_in
@@ -97,7 +97,8 @@ def _describe(token: ApiToken) -> dict[str, str]:
 def _is_owner(person: Person, account: Person) -> bool:
     if person.pk == account.pk:
         return True
-    return ServiceAccount.objects.filter(person=account, owner=person).exists()
+    rows = ServiceAccount.objects.filter(person=account, owner=person)
+    return bool(row_macs.keep_genuine(rows))
 
 
 def make_token(*, by: Person, account: Person, name: str, scope: TokenScope, days: int) -> tuple[ApiToken, str]:
@@ -176,7 +177,9 @@ def make_service_account(*, by: Person, name: str, purpose: str) -> Person:
                 made = Person.objects.create_user(name)
         except IntegrityError as error:
             raise NotValidError(_("account %(name)s already exists") % {"name": name}) from error
-        ServiceAccount.objects.create(person=made, owner=by, purpose=purpose.strip(), created_at=clock.host_now())
+        service = ServiceAccount(person=made, owner=by, purpose=purpose.strip(), created_at=clock.host_now())
+        row_macs.vouch(service)
+        service.save(force_insert=True)
         account_links.count_as_one([by, made])
         detail = {"account": name, "owner": by.get_username(), "purpose": purpose.strip()}
         trail.record(AuditAction.SERVICE_MADE, by=by, about=trail.AuditSubject(), detail=detail)
@@ -212,10 +215,13 @@ def _find_token(text: str) -> ApiToken | None:
 
 
 def _keep(token: ApiToken | None) -> ApiToken | None:
-    """Return a token, None when its account or the owner of that was deactivated."""
-    owner = _PROGRAM.find(token.person_id) if token else None
-    has_ended = token is None or not token.person.is_active or (owner is not None and not owner.owner.is_active)
-    return None if has_ended else token
+    """Return a token, None when its account or the owner of that was deactivated, or is no owner of it."""
+    if token is None or not token.person.is_active:
+        return None
+    service = _PROGRAM.find(token.person_id)
+    if service is None or row_macs.find_fault(service):
+        return token if token.made_by_id == token.person_id else None
+    return token if service.owner.is_active else None
 
 
 def is_valid(text: str) -> bool:
