@@ -81,12 +81,10 @@ def database(name: str, url: str) -> dict[str, Any]:
     return found
 
 
-def broker(*names: str) -> str:
-    """Return the URL of the message broker, the first that is set; the one within the process by default."""
-    name = next((one for one in names if text(one)), names[-1])
-    url = text(name) or "memory://localhost/"
+def check_broker(url: str) -> str:
+    """Return the URL of a message broker, which may hold a password and is never repeated."""
     if url.partition(":")[0] not in _BROKERS:
-        raise ImproperlyConfigured(f"{name}: expected redis://:PASSWORD@HOST:PORT/NUMBER")
+        raise ImproperlyConfigured("CELERY_BROKER_URL, else REDIS_URL: expected redis://:PASSWORD@HOST:PORT/NUMBER")
     return url
 
 

@@ -174,7 +174,7 @@ elif _database["ENGINE"] == "django.db.backends.postgresql":
 DATABASES = {"default": _database}
 
 # Celery: messages contain only an id, results are rows of our own -------------------------------
-CELERY_BROKER_URL = env.broker("CELERY_BROKER_URL", "REDIS_URL")
+CELERY_BROKER_URL = env.check_broker(env.text("CELERY_BROKER_URL") or env.text("REDIS_URL") or "memory://localhost/")
 if CELERY_BROKER_URL.startswith("memory:"):
     # The in-process broker is polled: the default of once a second would delay every click.
     CELERY_BROKER_TRANSPORT_OPTIONS = {"polling_interval": 0.05}
