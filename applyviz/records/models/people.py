@@ -52,11 +52,6 @@ class TeamMember(models.Model):
     def __str__(self) -> str:
         return f"{self.person_id} in {self.team_id}"
 
-    @property
-    def team_slug(self) -> str:
-        """The name by which policies and pages call the team."""
-        return self.team.slug
-
 
 class Grant(models.Model):
     """A role for a person or a team, on the clusters and namespaces that match two patterns.

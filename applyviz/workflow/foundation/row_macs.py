@@ -17,6 +17,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import TypeVar
 
 from django.conf import settings
@@ -59,7 +60,7 @@ _Row = TypeVar("_Row", bound=VouchedRow)
 _GIVEN = ("since", "by_id", "confirmed_by_id", "is_sole")
 _COVERED: dict[type[VouchedRow], tuple[str, ...]] = {
     Grant: ("role", "person_id", "team_id", "cluster_pattern", "namespace_pattern", "is_cluster_scoped", *_GIVEN),
-    TeamMember: ("team_id", "team_slug", "person_id", *_GIVEN),
+    TeamMember: ("team_id", "team.slug", "person_id", *_GIVEN),
     PolicyVersion: (
         *("policy_id", "number", "cluster_pattern", "namespace_pattern", "is_cluster_scoped", "rules", "note"),
         *("by_id", "confirmed_by_id", "created_at"),
@@ -113,7 +114,7 @@ def _find_entry(row: VouchedRow) -> AuditEntry | None:
 
 
 def _make(row: VouchedRow, key: str) -> str:
-    covered = [_plain(getattr(row, name)) for name in _COVERED[type(row)]]
+    covered = [_plain(attrgetter(name)(row)) for name in _COVERED[type(row)]]
     entry = _find_entry(row)
     recorded: list[JSONValue] = [entry.pk, entry.hash] if entry is not None else []
     text = f"applyviz {type(row).__name__} {canonical_json([*covered, recorded])}"
