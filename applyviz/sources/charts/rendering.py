@@ -98,8 +98,8 @@ def find_warnings(errors: str) -> str:
 
     - Helm leaves an object out, for example, whose hook it does not know.
     """
-    said = (f"{text}{facts}".replace('\\"', '"') for text, facts in _LOGGED.findall(errors))
-    return "\n".join(dict.fromkeys(said))[:_MOST_WARNINGS]
+    texts = (f"{text}{facts}".replace('\\"', '"') for text, facts in _LOGGED.findall(errors))
+    return "\n".join(dict.fromkeys(texts))[:_MOST_WARNINGS]
 
 
 def _run_helm(job: RenderJob, source: ChartSource, run: Runner) -> Rendered:

@@ -31,6 +31,7 @@ from applyviz.sources.charts import fetching, packages, rendering
 from applyviz.sources.charts.model import HELM, ChartPackage, ChartSource, ChartTarget, RenderedChart
 from applyviz.sources.git.model import FetchedFiles, GitSource
 from applyviz.sources.rendering.choose import make_runner
+from applyviz.sources.upload import clean_path
 from applyviz.workflow.clusters import impersonation
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
@@ -43,6 +44,11 @@ FACTS = (
     "chart", "chart_version", "app_version", "release", "namespace", "kube_version", "api_versions", "lookup",
     "chart_url", "chart_digest", "chart_file", "chart_folder", "fetched_at", "notes", "warnings",
 )  # fmt: skip
+
+
+def list_values_files(text: str) -> tuple[str, ...]:
+    """Return the values files that a text names, one per line, as the upload or the repository names them."""
+    return tuple(filter(None, map(clean_path, text.splitlines())))
 
 
 def check(source: ChartSource) -> None:

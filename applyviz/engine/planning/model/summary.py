@@ -135,6 +135,11 @@ def _list_moves(changes: Iterable[PlannedObject]) -> Iterator[tuple[str, ...]]:
                     yield tuple(dict.fromkeys(names))
 
 
+def _list_as_written(refs: Iterable[ObjectRef], options: ApplyOptions) -> Iterator[ObjectRef]:
+    """Yield the objects of the default namespace as a manifest may name them, without it."""
+    yield from (ref._replace(namespace="") for ref in refs if ref.namespace == options.namespace)
+
+
 def summarize(changes: Iterable[PlannedObject], options: ApplyOptions | None = None) -> PlanSummary:
     """Return the effects of a plan's changes, and what `options` choose in vain."""
     changes, chosen = tuple(changes), options or ApplyOptions()
@@ -157,5 +162,5 @@ def summarize(changes: Iterable[PlannedObject], options: ApplyOptions | None = N
         records_removed=sum(any(f.reason is Reason.LAST_APPLIED_REMOVED for f in c.fields) for c in changes),
         resources=sum_resources(changes),
         unmatched=list_unmatched((*chosen.replacement.kinds, *chosen.replacement.objects), named),
-        unmatched_left_out=list_unmatched(chosen.left_out, named),
+        unmatched_left_out=list_unmatched(chosen.left_out, (*named, *_list_as_written(named, chosen))),
     )

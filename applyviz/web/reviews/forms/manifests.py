@@ -17,7 +17,6 @@ from applyviz.records.models import Cluster
 from applyviz.sources.charts.model import ChartSource
 from applyviz.sources.git.model import GitSource
 from applyviz.sources.links import MOST_LINKS
-from applyviz.sources.upload import clean_path
 from applyviz.workflow.plans import charts, git_sources
 from applyviz.workflow.plans.intake import ReviewInput
 
@@ -97,13 +96,12 @@ def read_chart(values: Mapping[str, object]) -> ChartSource | None:
     chart = str(values.get("chart") or "").strip()
     if not chart:
         return None
-    files = str(values.get("chart_values_files") or "").splitlines()
     texts = {name: str(values.get(f"chart_{name}") or "").strip() for name in ("repository", "version", "release")}
     given = str(values.get("chart_values") or "")
     return ChartSource(
         chart,
         **texts,
-        values_files=tuple(filter(None, map(clean_path, files))),
+        values_files=charts.list_values_files(str(values.get("chart_values_files") or "")),
         values=given,
         applies_hooks=values.get("chart_hooks") in (True, "apply"),
     )
