@@ -179,8 +179,9 @@ class SourceFields(ChartFields):
 
     @property
     def has_git(self) -> bool:
-        """Return whether a repository is entered, or a field about it is wrong."""
-        return bool(self["git_repository"].value()) or any(self[name].errors for name in ("git_ref", "git_path"))
+        """Whether the answer of the form shows the fields of a repository: one is filled, or was refused."""
+        names = [name for name in ("git_repository", "git_ref", "git_path", "follow") if name in self.fields]
+        return any(self[name].value() or self[name].errors for name in names)
 
     def clean_links(self) -> tuple[str, ...]:
         """Return one https link per line, or of an origin that the operator allows; each is named that is refused."""
