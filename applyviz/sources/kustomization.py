@@ -133,6 +133,8 @@ def _references(value: JSONObject) -> Iterator[tuple[str, str]]:
 
 def check_kustomization(files: Mapping[str, bytes], folder: str) -> None:
     """Raise `SourceError` with every reason why a kustomization may not be rendered."""
+    if posixpath.basename(folder) in NAMES and posixpath.normpath(folder) in files:
+        raise SourceError(f"{folder} is the file of a kustomization: name its folder, or . for the root")
     scan = _Scan(files)
     scan.scan_folder("" if folder in ("", ".") else posixpath.normpath(folder))
     for name, data in files.items():

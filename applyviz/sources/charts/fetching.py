@@ -37,6 +37,7 @@ from applyviz.sources.pinned import (
 )
 
 OCI = "oci://"
+_INDEX = "index.yaml"
 _MOST_ARCHIVE, _MOST_INDEX, _MOST_SMALL = 20 * 1024 * 1024, 20 * 1024 * 1024, 1024 * 1024
 _LAYERS = ("application/vnd.cncf.helm.chart.content.v1.tar+gzip", "application/tar+gzip")
 _MANIFEST = "application/vnd.oci.image.manifest.v1+json"
@@ -124,8 +125,12 @@ def _get(address: str, context: FetchContext, most: int) -> bytes:
 
 
 def _fetch_from_repository(source: ChartSource, context: FetchContext) -> ChartPackage:
-    root = source.repository.rstrip("/") + "/"
-    entry = find_entry(_get(join_address(root, "index.yaml"), context, _MOST_INDEX), source.chart, source.version)
+    root = source.repository.rstrip("/").removesuffix(f"/{_INDEX}") + "/"
+    try:
+        index = _get(join_address(root, _INDEX), context, _MOST_INDEX)
+    except SourceError as error:
+        raise SourceError(f"the {_INDEX} of the chart repository: {error}").at("chart_repository") from None
+    entry = find_entry(index, source.chart, source.version)
     if entry.address.startswith(OCI):
         return _fetch_oci(replace(source, chart=entry.address.rpartition(":")[0], repository=""), context)
     address = join_address(root, entry.address)
