@@ -70,9 +70,10 @@ CLAIMS: Mapping[str, Claim] = {
     "removal-will-not-happen": _is_kept,
     "removal-without-effect": lambda told, risk: (
         told.fact(risk.path).is_there
-        if risk.facts["how"] in ("alias", "version")
+        if risk.facts["how"] in ("address", "alias", "version")
         else risk.facts["entry"] in get_at(told.after, ("data",), {})
     ),
+    "address-lost": lambda told, risk: told.fact(risk.path).was and not told.fact(risk.path).is_same,
     "status-ignored": lambda told, risk: (
         get_at(told.change.versions.manifest, ("status",)) != get_at(told.after, ("status",))
     ),
