@@ -8,6 +8,7 @@ from __future__ import annotations
 from applyviz.records.enums import AuditAction, PlanState, RuleState, RunState, ScheduledStartState
 from applyviz.records.refusal import HUMAN, Guard, quote_all
 from applyviz.records.trigger_rules_of_commits import COMMIT_EDITORS, OF_COMMITS
+from applyviz.records.trigger_rules_of_plans import OF_PLANS
 from applyviz.records.trigger_rules_of_rights import OF_RIGHTS
 
 __all__ = ["GUARDS", "KEPT_ACTIONS", "KEPT_TABLES", "Guard"]
@@ -60,9 +61,6 @@ _RUNNABLE = (
     f" AND p.state = '{PlanState.COMPLETE}' AND r.applied_by = '')"
 )
 
-_IS_FINISHED = (
-    f"NOT EXISTS (SELECT 1 FROM records_plan p WHERE p.id = {{0}}.plan_id AND p.state = '{PlanState.PLANNING}')"  # noqa: S608 - constants
-)
 _UNFINISHED = quote_all(RunState.unfinished())
 _RETRIED = (
     f"(OLD.state = '{RunState.FAILED}' AND NEW.state = '{RunState.QUEUED}' AND NEW.attempt = OLD.attempt + 1 AND EXISTS"  # noqa: S608 - constants
@@ -105,6 +103,7 @@ _PRUNES = " AND ".join(
 GUARDS = (
     *OF_RIGHTS,
     *OF_COMMITS,
+    *OF_PLANS,
     Guard("audit_no_update", "records_auditentry", "UPDATE", f"NOT ({_PRUNES})", "audit entries are never changed"),
     Guard("audit_no_delete", "records_auditentry", "DELETE", "", "audit entries are never deleted"),
     Guard(
@@ -343,62 +342,6 @@ GUARDS = (
     Guard("attempt_no_update", "records_runattempt", "UPDATE", "", "attempts are never changed"),
     Guard("attempt_no_delete", "records_runattempt", "DELETE", "", "attempts are never deleted"),
     Guard("run_no_delete", "records_applyrun", "DELETE", "", "runs are never deleted"),
-    Guard(
-        "plan_is_fixed",
-        "records_plan",
-        "UPDATE",
-        f"OLD.state <> '{PlanState.PLANNING}'",
-        "a plan is immutable once it is complete",
-    ),
-    Guard(
-        "plan_no_delete",
-        "records_plan",
-        "DELETE",
-        f"OLD.state <> '{PlanState.PLANNING}'",
-        "a finished plan is never deleted",
-    ),
-    Guard(
-        "change_is_fixed",
-        "records_objectchange",
-        "UPDATE",
-        _IS_FINISHED.format("OLD"),
-        "changes of a finished plan are immutable",
-    ),
-    Guard(
-        "change_no_late_insert",
-        "records_objectchange",
-        "INSERT",
-        _IS_FINISHED.format("NEW"),
-        "no change can be added to a finished plan",
-    ),
-    Guard(
-        "change_no_delete",
-        "records_objectchange",
-        "DELETE",
-        _IS_FINISHED.format("OLD"),
-        "changes of a finished plan are never deleted",
-    ),
-    Guard(
-        "details_are_fixed",
-        "records_plandetails",
-        "UPDATE",
-        _IS_FINISHED.format("OLD"),
-        "the details of a finished plan are immutable",
-    ),
-    Guard(
-        "details_no_late_insert",
-        "records_plandetails",
-        "INSERT",
-        _IS_FINISHED.format("NEW"),
-        "no details can be added to a finished plan",
-    ),
-    Guard(
-        "details_no_delete",
-        "records_plandetails",
-        "DELETE",
-        _IS_FINISHED.format("OLD"),
-        "the details of a finished plan are never deleted",
-    ),
 )
 
 KEPT_TABLES = tuple(dict.fromkeys(guard.table for guard in GUARDS if guard.event == "DELETE"))

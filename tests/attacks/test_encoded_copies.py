@@ -16,6 +16,7 @@ import time
 import tracemalloc
 import zipfile
 import zlib
+from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
@@ -43,7 +44,7 @@ def url64(raw: bytes) -> str:
     return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
-FORMS = {
+FORMS: dict[str, Callable[[bytes], str]] = {
     "base64": b64,
     "base64 for addresses": url64,
     "base64 in lines": lambda raw: base64.encodebytes(raw).decode(),

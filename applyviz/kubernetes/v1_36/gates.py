@@ -1,13 +1,12 @@
 """Drop the fields of features that are off by default: the server accepts and forgets them, unless they are there.
 
-Rule: `dropDisabledFields` and the strategies in k8s.io/kubernetes v1.36.3, and the defaults of its feature gates. A
-cluster that turns a feature on answers otherwise; its dry run says so.
+Rule: the strategies of k8s.io/kubernetes v1.36.3 and the defaults of its feature gates. A cluster that turns a feature
+on answers otherwise; its dry run says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, get_at
 
@@ -54,13 +53,13 @@ def drop_disabled(plural: str, obj: MutableObject, live: JSONObject | None = Non
         _drop_other_namespace(obj, live)
 
 
-def _find(value: JSONValue, path: Path) -> Iterator[Any]:
+def _find(value: JSONValue, path: Path) -> Iterator[MutableObject]:
     """Yield each map that has a value for the last step of the path."""
     step, *rest = path
     if step == _EACH:
         for item in value if isinstance(value, list) else ():
             yield from _find(item, tuple(rest))
-    elif isinstance(value, Mapping) and value.get(step) is not None:
+    elif isinstance(value, dict) and value.get(step) is not None:
         if rest:
             yield from _find(value[step], tuple(rest))
         else:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from applyviz.engine.planning.model.summary import summarize
 from applyviz.engine.requests.options import ApplyOptions
-from tests.engine.planning.test_summary import Box, deployment
+from tests.engine.planning.cluster import Box
+from tests.engine.planning.test_summary import deployment
 
 
 def test_name_without_namespace_matches_an_object_of_the_default_namespace_alone():

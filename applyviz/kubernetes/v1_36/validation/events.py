@@ -6,7 +6,6 @@ Rule: `pkg/apis/core/validation/events.go` of k8s.io/kubernetes v1.36.3. Errors 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, is_same_json
 from applyviz.kubernetes.parity.name_formats import qualified_name_problems
@@ -105,7 +104,7 @@ def _event_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
             yield invalid(name, now, _FIXED)
 
 
-def _as_go(value: Any, parts: tuple[str, ...]) -> JSONObject:
+def _as_go(value: JSONObject, parts: tuple[str, ...]) -> JSONObject:
     given = {name.lower(): item for name, item in value.items()}
     return {part: given.get(part.lower(), "") for part in parts}
 
