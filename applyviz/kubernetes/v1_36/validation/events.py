@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from applyviz.engine.objects.accessors import map_or_empty
 from applyviz.engine.objects.values import JSONObject, JSONValue, is_same_json
 from applyviz.kubernetes.parity.name_formats import qualified_name_problems
 from applyviz.kubernetes.parity.status import FieldError, invalid, invalid_struct, required
@@ -104,8 +105,8 @@ def _event_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
             yield invalid(name, now, _FIXED)
 
 
-def _as_go(value: JSONObject, parts: tuple[str, ...]) -> JSONObject:
-    given = {name.lower(): item for name, item in value.items()}
+def _as_go(value: JSONValue, parts: tuple[str, ...]) -> JSONObject:
+    given = {name.lower(): item for name, item in map_or_empty(value).items()}
     return {part: given.get(part.lower(), "") for part in parts}
 
 
