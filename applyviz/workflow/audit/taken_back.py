@@ -125,25 +125,31 @@ def _list_reviews_not_as_recorded() -> Iterator[BadRight]:
 
 
 def _list_resumed_runs() -> Iterator[BadRight]:
-    """Yield runs that ended or were canceled, and went on without a retry."""
+    """Yield runs that ended or were canceled, and went on without a retry.
+
+    - Runs without a row are not judged here.
+    """
     rows = {row.number: row for row in ApplyRun.objects.only("number", "state", "cancel_requested_at")}
     last: dict[int, tuple[AuditAction, int]] = {}
     seen = (AuditAction.RUN_CANCELED, AuditAction.RUN_RETRIED, AuditAction.RUN_FINISHED)
     for entry in _list_entries(*seen):
-        number, action = entry.run or 0, AuditAction(entry.action)
-        before = last.get(number)
-        last[number] = (action, entry.sequence)
+        row, action = rows.get(entry.run or 0), AuditAction(entry.action)
+        if row is None:
+            continue
+        before = last.get(row.number)
+        last[row.number] = (action, entry.sequence)
         if before is None or action == AuditAction.RUN_RETRIED:
             continue
         if before[0] == action == AuditAction.RUN_FINISHED:
-            yield BadRight("run", number, "", f"it ended by audit entry {before[1]}, and again by {entry.sequence}")
-        elif before[0] == AuditAction.RUN_CANCELED and rows[number].cancel_requested_at is None:
-            yield BadRight("run", number, rows[number].state, f"audit entry {before[1]} canceled it")
+            yield BadRight("run", row.number, "", f"it ended by audit entry {before[1]}, and again by {entry.sequence}")
+        elif before[0] == AuditAction.RUN_CANCELED and row.cancel_requested_at is None:
+            yield BadRight("run", row.number, row.state, f"audit entry {before[1]} canceled it")
     for number, (action, sequence) in last.items():
-        if action == AuditAction.RUN_FINISHED and rows[number].state in RunState.unfinished():
-            yield BadRight("run", number, rows[number].state, f"audit entry {sequence} records its end")
-        elif action == AuditAction.RUN_CANCELED and rows[number].cancel_requested_at is None:
-            yield BadRight("run", number, rows[number].state, f"audit entry {sequence} canceled it")
+        row = rows[number]
+        if action == AuditAction.RUN_FINISHED and row.state in RunState.unfinished():
+            yield BadRight("run", number, row.state, f"audit entry {sequence} records its end")
+        elif action == AuditAction.RUN_CANCELED and row.cancel_requested_at is None:
+            yield BadRight("run", number, row.state, f"audit entry {sequence} canceled it")
 
 
 def check_taken_back() -> tuple[BadRight, ...]:
