@@ -19,7 +19,8 @@ BETWEEN = re.compile(r"[\s,;:|\"'.*\\]+")
 _HEX = re.compile(r"(?:0[xX])?((?:[0-9a-fA-F]{2})+)")
 _HEX_PIECES = re.compile(r"\[?(?:(?:0[xX]|\\x|\\)?[0-9a-fA-F]{2}[\s,;:|\"'._-]*+)++\]?")
 _NO_HEX = re.compile(r"0[xX]|[^0-9a-fA-F]")
-_NUMBERS = re.compile(r"\s*\[?\s*(?:[0-9]{1,3}[\s,;]++)+[0-9]{1,3}\s*\]?\s*")
+_NUMBERS = re.compile(r"(?:[0-9]{1,3}[\s,;]++)++[0-9]{1,3}")
+_AROUND_NUMBERS = " \t\r\n[]"
 _BITS = re.compile(r"(?:[01]{8}\s*+)+")
 _BASE32 = re.compile(r"(?:[A-Z2-7]+|[a-z2-7]+)=*")
 _BASE32_HEX = re.compile(r"(?:[0-9A-V]+|[0-9a-v]+)=*")
@@ -28,6 +29,7 @@ _ODD = frozenset("!#$%&()*+;<=>?@^`{|}~")
 _LEAST_ODD = 5
 _PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
 _ENTITY = re.compile(r"&#[xX]?[0-9A-Fa-f]{1,6};")
+_NO_ENTITY = re.compile(r"&#[xX]?[0-9A-Fa-f]{7,}")
 _QUOTED = re.compile(r"(?:=[0-9A-F]{2}){4}")
 _CODE = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2})")
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2})|([\"'\\/nrt]))")
@@ -45,7 +47,7 @@ def is_spelled(text: str) -> bool:
     """Return whether all of a text may spell bytes."""
     if BASE64.fullmatch(BETWEEN.sub("", text)) or _is_dense(text):
         return True
-    return _HEX_PIECES.fullmatch(text) is not None or _NUMBERS.fullmatch(text) is not None
+    return _HEX_PIECES.fullmatch(text) is not None or _NUMBERS.fullmatch(text.strip(_AROUND_NUMBERS)) is not None
 
 
 def _is_dense(text: str) -> bool:
@@ -59,7 +61,7 @@ def list_unescaped(text: str) -> Iterator[str]:
     if _PERCENT.search(text):
         yield unquote(text)
     if "&#" in text:
-        yield html.unescape(text)
+        yield html.unescape(_NO_ENTITY.sub("", text))  # Python refuses to read numbers of thousands of digits
     if "=" in text and _QUOTED.search(text):
         yield quopri.decodestring(text.encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
 
@@ -78,7 +80,7 @@ def list_bytes(text: str) -> Iterator[bytes]:
     elif _HEX_PIECES.fullmatch(text):
         digits = _NO_HEX.sub("", text)
         yield bytes.fromhex(digits[: len(digits) // 2 * 2])
-    if _NUMBERS.fullmatch(text):
+    if _NUMBERS.fullmatch(text.strip(_AROUND_NUMBERS)):
         numbers = [int(number) for number in re.findall("[0-9]+", text)]
         yield bytes(number for number in numbers if number < 256)
     if _BITS.fullmatch(text):
