@@ -84,9 +84,14 @@ def test_object_that_is_left_out_and_pruned_needs_its_owners(owned: Team) -> Non
 
 
 def test_object_that_is_applied_in_another_group_needs_the_owners_of_its_file(owned: Team) -> None:
-    fields = "metadata: {name: e}, type: Normal, "
-    first = f"{{apiVersion: v1, kind: Event, {fields}involvedObject: {{kind: Pod, name: a, namespace: default}}}}"
-    again = f"{{apiVersion: events.k8s.io/v1, kind: Event, {fields}regarding: {{kind: Pod, name: b}}}}"
+    fields = (
+        "type: Normal, action: Pull, reason: Pulled, reportingInstance: node-a,"
+        ' eventTime: "2026-11-20T09:00:00.000000Z", reporting'
+    )
+    about = "{kind: Pod, name: a, namespace: default}"
+    first = f"{{apiVersion: v1, kind: Event, metadata: {{name: e}}, involvedObject: {about}, {fields}Component: a}}"
+    named = "metadata: {name: e, labels: {a: b}}"
+    again = f"{{apiVersion: events.k8s.io/v1, kind: Event, {named}, regarding: {about}, {fields}Controller: a}}"
     plan = make_plan(owned, FILE, first)
     for who in (owned.bob, User.objects.get(username="pay")):
         acknowledge_all(plan, who)
