@@ -151,6 +151,7 @@ def test_usual_answers_are_read():
 
 def test_counting_levels_is_linear():
     def count(size: int) -> float:
-        return pace.measure(is_nested_deeper, b"[" * size + b"]" * size, MOST_NESTED)[1]
+        text = b"[" * size + b"]" * size
+        return min(pace.measure(is_nested_deeper, text, MOST_NESTED)[1] for _ in range(3))
 
     assert count(2_000_000) < 6 * count(500_000)
