@@ -74,7 +74,7 @@ def _load_client(**_: object) -> None:
 
 @beat_init.connect
 def _check_beat(**_: object) -> None:
-    """Refuse to start beat without a broker: what it sends would reach nobody."""
+    """Refuse to start beat without a broker, because no worker would get its messages."""
     from applyviz import process_keys  # noqa: PLC0415 - as above
 
     with environment.refusing():

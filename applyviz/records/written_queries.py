@@ -76,7 +76,7 @@ class _Written(Generic[M, Row]):
         for index, position in self.indices:
             given[index] = parameters[position]
         one = copy(self.compiler)
-        # The connection itself: `connection` would look it up anew for each of hundreds of attributes.
+        # `connection` is a proxy: it looks the connection up for each of the hundreds of attributes that a query reads.
         one.connection, one.given = connections[self.rows.db], tuple(given)
         query = _WrittenQuery(self.rows.model)
         query.written = one

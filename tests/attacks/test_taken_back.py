@@ -1,4 +1,4 @@
-"""What a person took back stays taken back: a row whose end is removed in the database is named by `audit verify`.
+"""Revocations and cancellations hold: `audit verify` reports a row that somebody restored in the database.
 
 A revoked approval and a canceled start do not count again either, and names by which rights go belong to their rows.
 """

@@ -1,4 +1,4 @@
-"""What the gate prints of an ended run, and with what status it ends."""
+"""The gate prints each object of an ended run, and returns the exit status of the run."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""What helm says beside the manifests that it rendered, and charts whose templates ask the cluster."""
+"""Messages of helm beside the rendered manifests, and charts whose templates query the cluster."""
 
 from __future__ import annotations
 

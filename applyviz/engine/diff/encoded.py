@@ -1,9 +1,9 @@
-"""Decode text that looks encoded, in any nesting: what `spelled_bytes` reads, JSON texts, gzip, zlib, deflate, xz.
+"""Decode text that looks encoded, at any depth: encodings of `spelled_bytes`, JSON strings, gzip, zlib, deflate, xz.
 
 Tools keep compressed copies of whole objects in annotations, alone or in a field of JSON or YAML, in an address, in a
 sentence or in pieces. The cost is linear in the text: decoded layers together are at most a fixed multiple of it, and
-nothing is decoded deeper than a fixed number of layers. What is compressed or encrypted otherwise is not read, and said
-to be more than was decoded.
+nothing is decoded deeper than a fixed number of layers. Other compressed or encrypted text is not decoded; the result
+then says that it is not whole.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Read text as the bytes that it spells: base64, base32, base85, hex, numbers; and as the text behind its escapes.
+"""Decode text to bytes (base64, base32, base85, hex, numbers), and remove escapes.
 
-Every reading costs time linear in the text, and is tried only where the letters of the text allow it.
+Each decoder takes time linear in the text, and runs only on text of its own characters.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def is_escaped(text: str) -> bool:
 
 
 def is_spelled(text: str) -> bool:
-    """Return whether all of a text may spell bytes."""
+    """Return whether a whole text may encode bytes."""
     if BASE64.fullmatch(BETWEEN.sub("", text)) or _is_dense(text):
         return True
     return _HEX_PIECES.fullmatch(text) is not None or _NUMBERS.fullmatch(text.strip(_AROUND_NUMBERS)) is not None
@@ -56,7 +56,7 @@ def _is_dense(text: str) -> bool:
 
 
 def list_unescaped(text: str) -> Iterator[str]:
-    """Yield a text as it is without escapes of JSON and shells, of addresses, of markup, and of mail."""
+    """Yield a text without JSON and shell escapes, URL encoding, HTML entities, or quoted-printable."""
     yield _ESCAPE.sub(_read_escape, text).strip('"')
     if _PERCENT.search(text):
         yield unquote(text)
@@ -73,7 +73,7 @@ def _read_escape(found: re.Match[str]) -> str:
 
 
 def list_bytes(text: str) -> Iterator[bytes]:
-    """Yield the bytes that a text spells, in every way that its letters allow, forwards and backwards."""
+    """Yield the bytes that a text encodes, by each decoder that accepts its characters, forwards and backwards."""
     compact = BETWEEN.sub("", text)
     if match := _HEX.fullmatch(compact):
         yield bytes.fromhex(match[1])

@@ -82,7 +82,7 @@ class Plan(models.Model):
 
 
 class PlanDetails(models.Model):
-    """What pages show of a complete plan as a whole; lists of plans do not load it.
+    """The parts of a complete plan that concern the whole plan, for its pages; lists of plans do not load them.
 
     - `impact` is a `PlanSummary`, `overview` an `Overview`, `quotas` a list of `QuotaLine`, as the engine writes them.
     - `staying` lists the objects that a prune leaves; `forecast` is that of another tool's apply, None for a plan that

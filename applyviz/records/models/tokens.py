@@ -15,7 +15,7 @@ from applyviz.records.enums import TokenScope
 class ServiceAccount(models.Model):
     """The account of a program, owned by a person: both count as one human, and the program never approves.
 
-    - Without a valid `mac`, nobody but the account makes or uses tokens of it (`workflow/foundation/row_macs.py`).
+    - Without a valid `mac`, its owner can neither create nor use its tokens (`workflow/foundation/row_macs.py`).
     """
 
     person = models.OneToOneField(

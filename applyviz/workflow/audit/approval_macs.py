@@ -77,7 +77,7 @@ def find_fault(row: ApprovalRow) -> str:
 def find_revocation(row: Approval | ScheduledStart) -> str:
     """Return which entry of the audit log revoked an approval, or canceled a scheduled start; "" for none.
 
-    - A row whose end was removed in the database is an earlier state of it, with a MAC of its own.
+    - If somebody restores an earlier state of the row in the database, its MAC is valid; only the log tells.
     """
     if row.entry is None:
         return ""

@@ -1,7 +1,8 @@
-"""Verification of what a person took back: a row whose end was removed is an earlier state, with a MAC of its own.
+"""Find rows that the audit log says were ended, and that somebody restored in the database.
 
-Rule: the audit log records each revocation, withdrawal, cancellation and closing. A row that the entry ended, and that
-is in force again without a later entry, is named. Approvals are compared where they are used, too (`approval_macs`).
+A restored row has the valid MAC of its earlier state. Rule: the audit log records each revocation, withdrawal,
+cancellation and closing; a row that an entry ended and that is in force without a later entry is reported. Approvals
+are also checked where they are used (`approval_macs`).
 """
 
 from __future__ import annotations

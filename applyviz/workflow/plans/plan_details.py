@@ -1,6 +1,6 @@
-"""What a complete plan keeps of itself as a whole, and one reader's view of it.
+"""Make and read the details of a complete plan: impact, overview, quotas, graph and owners.
 
-What these values say of the content of a Secret is left out for readers who may not read that Secret (`live_values`).
+Readers who may not read a Secret get these values without its content (`live_values`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MOVED = (FieldOperation.CHANGED, FieldOperation.CLEARED)
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What another tool's apply will do: conflicts that stop it, and fields of other managers that it resets."""
+    """The effects of another tool's apply: conflicts that stop it, and fields of other managers that it resets."""
 
     conflicts: int = 0
     conflicting: int = 0

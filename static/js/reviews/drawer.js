@@ -47,7 +47,7 @@ function close() {
   if (!drawer || drawer.hidden) return;
   drawer.hidden = true;
   tell(false);
-  // The header was drawn anew by an acknowledgment: what led here is now the next act.
+  // An acknowledgment replaces the header: the link that opened the drawer is now the button of the next act.
   const act = isOfHeader ? document.querySelector("[data-review-header] [data-next-act]") : null;
   const back = opener?.isConnected ? opener : (act ?? document.querySelector("a[data-risks]"));
   back?.focus();

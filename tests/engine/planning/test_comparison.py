@@ -143,8 +143,8 @@ def test_replacement_of_the_same_object_lists_no_uid(box):
     """The estimate of a new object has no uid: that is no difference of the manifests."""
     plans = [box.plan_one(manifest(colour=colour, size="small")) for colour in ("blue", "green")]
     versions = plans[1].versions
-    anew = {**versions.after, "metadata": {k: v for k, v in versions.after["metadata"].items() if k != "uid"}}
-    second = replace(plans[1], operation=Operation.REPLACE, versions=replace(versions, after=anew))
+    created = {**versions.after, "metadata": {k: v for k, v in versions.after["metadata"].items() if k != "uid"}}
+    second = replace(plans[1], operation=Operation.REPLACE, versions=replace(versions, after=created))
 
     move = compare_changes(plans[0], second)
 

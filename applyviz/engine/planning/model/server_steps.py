@@ -1,8 +1,8 @@
 """What the server computes from an apply patch: which fields are removed, set, in conflict, and who owns them then.
 
-Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/ (field management). The request has everything
-that its manager sets. A field that the manager owned and no longer sends is removed if nobody else owns it. Fields that
-an earlier request of the plan moves to the manager count as its own.
+Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/ (field management). The request contains
+all fields that its manager sets. The server removes a field that the manager owned and no longer sends, unless another
+manager owns it. Fields that an earlier request of the plan moves to the manager count as its own.
 """
 
 from __future__ import annotations

@@ -65,9 +65,9 @@ def end_following(
 
 
 def end_left(review: Review, revision: SourceRevision, *, by: Person) -> None:
-    """End what a review follows if its next manifests come from elsewhere; in the caller's transaction.
+    """End the followings of a review whose next manifests come from elsewhere, in the caller's transaction.
 
-    - The next push would replace them, or fetch what nobody chose.
+    - Otherwise the next push would replace these manifests, or fetch files that nobody chose.
     """
     for following in Following.objects.filter(review=review, ended_at=None).select_related("by", "review"):
         if not is_followed(revision, following):
