@@ -46,6 +46,11 @@ EXCEPTIONS = (
         "entries of live or of the manifest that are there twice: the merge makes one of them",
     ),
     NamedException(
+        ("reasons",),
+        ("smp3.jsonl.gz line 157: ServiceAccount", "smp3.jsonl.gz line 184: ServiceAccount"),
+        "no cluster holds a reference to a Secret with more than its name: any write removes the rest",
+    ),
+    NamedException(
         ("risks",),
         ("smp3.jsonl.gz line 323:",),
         "entries of the record that are there twice: the patch removes one that the manifest has, and the next adds it",

@@ -121,7 +121,8 @@ def _list_ends(trie: JSONObject, path: FieldPath = ()) -> Iterator[FieldPath]:
 def leaves_to_others(planned: Planned) -> bool:
     """Return whether a field stays that the manifest drops or sets to null, because another manager owns it.
 
-    - A field is dropped if this manager gives it up; a null is in vain also where nothing else changes.
+    - A field is dropped if this manager gives it up. A null is in vain also where nothing else changes, unless the
+      server stores a null there.
     """
     live, after, manifest = _versions(planned)
     if planned.mode is ApplyMode.CLIENT or not live:
@@ -129,7 +130,7 @@ def leaves_to_others(planned: Planned) -> bool:
     if planned.change.operation in (Operation.CREATE, Operation.UPDATE, Operation.UNCHANGED):
         root = planned.kind.root if planned.kind else None
         nulls = [path for path, value in list_leaves(root, manifest).items() if value is None and path]
-        if any(holds_of_others(planned, after, path) for path in nulls):
+        if any(holds_of_others(planned, after, path) and covering.find(after, path) is not None for path in nulls):
             return True
     if not planned.change.has_effect:
         return False
