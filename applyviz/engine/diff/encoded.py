@@ -1,9 +1,9 @@
 """Decode text that looks encoded, at any depth: encodings of `spelled_bytes`, JSON strings, gzip, zlib, deflate, xz.
 
 Tools keep compressed copies of whole objects in annotations, alone or in a field of JSON or YAML, in an address, in a
-sentence or in pieces. The cost is linear in the text: decoded layers together are at most a fixed multiple of it, and
-nothing is decoded deeper than a fixed number of layers. Other compressed or encrypted text is not decoded; the result
-then says that it is not whole.
+sentence or in pieces. The cost is linear in the text: the decoded layers together, and everything that is decompressed,
+are at most a fixed multiple of it, and nothing is decoded deeper than a fixed number of layers. Other compressed or
+encrypted text is not decoded; the result then says that it is not whole.
 """
 
 from __future__ import annotations
@@ -41,6 +41,10 @@ _KNOWN_BINARY = (b"\x30\x82", b"\x30\x81", b"\x00\x00\x00\x07ssh-", b"\x89PNG", 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _ANY_HEADER = 32 + zlib.MAX_WBITS
 _MOST_DICTIONARY = 16 * 1024 * 1024
+# All that the limit allows may be decompressed twice: an archive in an archive.
+_MOST_LAYERS = 2
+_FIRST_PIECE = 4 * 1024
+_MOST_MEMBERS = 256  # each copies what follows it
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,30 @@ class DecodedText:
 
 class _OverError(Exception):
     """The limits are reached, or the bytes are compressed otherwise."""
+
+
+@dataclass(slots=True)
+class _Budget:
+    """How many bytes may still be decompressed, by all readings of all parts, also by those without a text."""
+
+    left: int
+
+    def run(self, machine: zlib._Decompress | lzma.LZMADecompressor, raw: bytes) -> bytes:
+        """Return what a machine makes of bytes.
+
+        - The pieces grow, so that what a fault at the end throws away was counted too, but for the last piece.
+        """
+        pieces, size = [], _FIRST_PIECE
+        while not machine.eof:
+            piece = machine.decompress(raw, max(min(size, self.left), 1))
+            self.left -= len(piece)
+            if self.left < 0:
+                raise _OverError
+            if not piece:  # the stream was cut
+                break
+            pieces.append(piece)
+            raw, size = getattr(machine, "unconsumed_tail", b""), 2 * size  # lzma keeps what it has not read
+        return b"".join(pieces)
 
 
 def looks_encoded(text: str) -> bool:
@@ -75,11 +103,12 @@ def decode_all(text: str) -> DecodedText:
     """Return every text that a text holds encoded."""
     found: dict[str, None] = {}
     left = max(_MOST_GROWTH * len(text), _LEAST_BYTES)
+    budget = _Budget(_MOST_LAYERS * left)
     layer, is_whole = [text], True
     for _ in range(_DEEPEST):
         inner: list[str] = []
         for outer in layer:
-            for one in _decode(outer, left):
+            for one in _decode(outer, budget):
                 left -= len(one or "")
                 if left < 0:
                     return DecodedText(tuple(found), False)
@@ -91,23 +120,23 @@ def decode_all(text: str) -> DecodedText:
     return DecodedText(tuple(found), is_whole and not any(map(looks_encoded, layer)))
 
 
-def _decode(text: str, most: int) -> Iterator[str | None]:
-    """Yield the readings of one layer as text, None for a part that none reads; at most `most` bytes of each."""
+def _decode(text: str, budget: _Budget) -> Iterator[str | None]:
+    """Yield the readings of one layer as text, None for a part that none reads."""
     yield from (one for one in list_unescaped(text) if one != text)
     parts = [text, *(match[0] for match in _PART.finditer(text))] if len(text) >= _SHORTEST else []
     for part in dict.fromkeys(parts):
-        yield from _read_part(part, most)
+        yield from _read_part(part, budget)
     # The path of an address is written in letters of base64 too.
     pieces = [piece for part in parts[1:] if "/" in part for piece in part.split("/") if len(piece) >= _SHORTEST]
     for piece in dict.fromkeys(pieces):
-        yield from (one for one in _read_part(piece, most) if one is not None)
+        yield from (one for one in _read_part(piece, budget) if one is not None)
 
 
-def _read_part(part: str, most: int) -> Iterator[str | None]:
+def _read_part(part: str, budget: _Budget) -> Iterator[str | None]:
     is_read = not _is_opaque(part)
     for raw in list_bytes(part):
         try:
-            one = _read(raw, most)
+            one = _read(raw, budget)
         except _OverError:
             yield None
             continue
@@ -128,31 +157,27 @@ def _is_opaque(part: str) -> bool:
     return 8 * len(_TURN.findall(part)) >= len(part)
 
 
-def _inflate(raw: bytes, most: int) -> bytes:
+def _inflate(raw: bytes, budget: _Budget) -> bytes:
     """Return the content of all members of a compressed stream."""
-    found = b""
+    members: list[bytes] = []
     while raw.startswith(_COMPRESSED):
-        machine = zlib.decompressobj(_ANY_HEADER)
-        found += machine.decompress(raw, max(most - len(found), 1))
-        if machine.unconsumed_tail:
+        if len(members) == _MOST_MEMBERS:
             raise _OverError
+        machine = zlib.decompressobj(_ANY_HEADER)
+        members.append(budget.run(machine, raw))
         raw = machine.unused_data
-    return found
+    return b"".join(members)
 
 
-def _decompress(raw: bytes, most: int) -> bytes | None:
+def _decompress(raw: bytes, budget: _Budget) -> bytes | None:
     """Return the content of compressed bytes, None if they are not; raises `_OverError` for what is not read."""
     if raw.startswith(_UNREAD):
         raise _OverError
     try:
         if raw.startswith(_COMPRESSED):
-            return _inflate(raw, most)
+            return _inflate(raw, budget)
         if raw.startswith(_LZMA):
-            machine = lzma.LZMADecompressor(memlimit=_MOST_DICTIONARY)
-            found = machine.decompress(raw, max(most, 1))
-            if not (machine.eof or machine.needs_input):
-                raise _OverError
-            return found
+            return budget.run(lzma.LZMADecompressor(memlimit=_MOST_DICTIONARY), raw)
     except lzma.LZMAError as error:
         raise _OverError from error
     except zlib.error:
@@ -160,20 +185,20 @@ def _decompress(raw: bytes, most: int) -> bytes | None:
     return None
 
 
-def _inflate_bare(raw: bytes, most: int) -> bytes:
+def _inflate_bare(raw: bytes, budget: _Budget) -> bytes:
     """Return the content of bytes that are compressed without a header; most bytes are not."""
     machine = zlib.decompressobj(-zlib.MAX_WBITS)
     try:
-        found = machine.decompress(raw, max(most, 1))
+        found = budget.run(machine, raw)
     except zlib.error:
         return b""
     return found if machine.eof else b""
 
 
-def _read(raw: bytes, most: int) -> str:
+def _read(raw: bytes, budget: _Budget) -> str:
     """Return bytes as text, "" for bytes that are none; raises `_OverError` for what is compressed otherwise."""
     for _ in range(_DEEPEST):
-        content = _decompress(raw, most)
+        content = _decompress(raw, budget)
         if content is None:
             break
         raw = content
@@ -182,7 +207,7 @@ def _read(raw: bytes, most: int) -> str:
     except UnicodeDecodeError:
         pass
     try:
-        return _to_text(_inflate_bare(raw, most))
+        return _to_text(_inflate_bare(raw, budget))
     except UnicodeDecodeError:
         return ""
 

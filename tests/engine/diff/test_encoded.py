@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import bz2
 import json
+import lzma
 import zlib
 
 import pytest
@@ -78,6 +79,63 @@ def test_parts_that_grow_beyond_the_limit_together_are_not_read_to_their_end():
 
     assert not found.is_whole
     assert 0 < len([text for text in found.texts if text.startswith(tuple("012345678"))]) < 9
+
+
+class Counting:
+    """A machine that decompresses, and the bytes that all of its kind have made."""
+
+    made: list[int]
+
+    def __init__(self, make, *given, **named):
+        self.machine = make(*given, **named)
+
+    def __getattr__(self, name):
+        return getattr(self.machine, name)
+
+    def decompress(self, raw, most):
+        """Count what the machine makes; what a fault throws away counts as all that was asked for."""
+        self.made.append(most)
+        found = self.machine.decompress(raw, most)
+        self.made[-1] = len(found)
+        return found
+
+
+def count_decompressed(monkeypatch, text):
+    made = []
+    kind = type("CountingHere", (Counting,), {"made": made})
+    inflater, unpacker = zlib.decompressobj, lzma.LZMADecompressor
+    with monkeypatch.context() as patched:
+        patched.setattr(zlib, "decompressobj", lambda *a, **k: kind(inflater, *a, **k))
+        patched.setattr(lzma, "LZMADecompressor", lambda *a, **k: kind(unpacker, *a, **k))
+        is_whole = decode_all(text).is_whole
+    return sum(made), len(made), is_whole
+
+
+NO_TEXT = b"\xff" * 2_000_000
+FAULTY = zlib.compress(NO_TEXT)[:-1] + b"!"
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [zlib.compress(zlib.compress(NO_TEXT)), lzma.compress(NO_TEXT), zlib.compress(FAULTY)],
+    ids=["zlib", "xz", "fault at the end"],
+)
+def test_parts_that_inflate_to_no_text_share_one_limit(monkeypatch, packed):
+    text = "!".join(encode(packed + bytes([n])) for n in range(80))
+
+    made, _, is_whole = count_decompressed(monkeypatch, text)
+
+    assert not is_whole
+    assert len(text) < made < 300 * len(text)
+
+
+def test_only_a_fixed_number_of_members_of_a_stream_is_read(monkeypatch):
+    few, many = (encode(zlib.compress(b"some words, ") * count) for count in (256, 20_000))
+
+    assert decode_all(few) == DecodedText(("some words, " * 256,), is_whole=True)
+    _, runs, is_whole = count_decompressed(monkeypatch, many)
+    assert not is_whole
+    assert runs < 1_000
 
 
 def test_what_is_compressed_otherwise_is_said_to_be_there():
