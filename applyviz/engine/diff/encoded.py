@@ -41,8 +41,8 @@ _KNOWN_BINARY = (b"\x30\x82", b"\x30\x81", b"\x00\x00\x00\x07ssh-", b"\x89PNG", 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _ANY_HEADER = 32 + zlib.MAX_WBITS
 _MOST_DICTIONARY = 16 * 1024 * 1024
-# All that the limit allows may be decompressed twice: an archive in an archive.
-_MOST_LAYERS = 2
+# So many streams may reach the limit of the text: one that does leaves others to be read behind it.
+_MOST_STREAMS = 4
 _FIRST_PIECE = 4 * 1024
 _MOST_MEMBERS = 256  # each copies what follows it
 
@@ -61,20 +61,24 @@ class _OverError(Exception):
 
 @dataclass(slots=True)
 class _Budget:
-    """How many bytes may still be decompressed, by all readings of all parts, also by those without a text."""
+    """How many bytes may still be decompressed, by all readings of all parts, also by those without a text.
+
+    - `most`: of one stream.
+    """
 
     left: int
+    most: int
 
     def run(self, machine: zlib._Decompress | lzma.LZMADecompressor, raw: bytes) -> bytes:
         """Return what a machine makes of bytes.
 
         - The pieces grow, so that what a fault at the end throws away was counted too, but for the last piece.
         """
-        pieces, size = [], _FIRST_PIECE
+        pieces, size, left = [], _FIRST_PIECE, min(self.left, self.most)
         while not machine.eof:
-            piece = machine.decompress(raw, max(min(size, self.left), 1))
-            self.left -= len(piece)
-            if self.left < 0:
+            piece = machine.decompress(raw, max(min(size, left), 1))
+            left, self.left = left - len(piece), self.left - len(piece)
+            if left < 0:
                 raise _OverError
             if not piece:  # the stream was cut
                 break
@@ -103,7 +107,7 @@ def decode_all(text: str) -> DecodedText:
     """Return every text that a text holds encoded."""
     found: dict[str, None] = {}
     left = max(_MOST_GROWTH * len(text), _LEAST_BYTES)
-    budget = _Budget(_MOST_LAYERS * left)
+    budget = _Budget(_MOST_STREAMS * left, left)
     layer, is_whole = [text], True
     for _ in range(_DEEPEST):
         inner: list[str] = []

@@ -129,6 +129,15 @@ def test_parts_that_inflate_to_no_text_share_one_limit(monkeypatch, packed):
     assert len(text) < made < 300 * len(text)
 
 
+def test_stream_beyond_the_limit_hides_no_text_behind_it():
+    bomb, copied = encode(zlib.compress(b"\xff" * 2_000_000)), encode(zlib.compress(PLAIN.encode()))
+
+    found = decode_all(f"{bomb} | {copied}")
+
+    assert PLAIN in found.texts
+    assert not found.is_whole
+
+
 def test_only_a_fixed_number_of_members_of_a_stream_is_read(monkeypatch):
     few, many = (encode(zlib.compress(b"some words, ") * count) for count in (256, 20_000))
 
