@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from inspect import signature
 from typing import Generic, TypeAlias, TypeVar
 
-from django.db import connection, connections, models, transaction
+from django.db import connections, models, transaction
 from django.db.models.expressions import Expression
-from django.db.models.query import QuerySet
+from django.db.models.query import FlatValuesListIterable, ModelIterable, QuerySet, ValuesListIterable
 from django.db.models.sql import Query
 from django.db.models.sql.compiler import SQLCompiler
 
@@ -23,6 +23,7 @@ Row = TypeVar("Row")
 _STAND_INS = tuple(range(1_908_472_651, 1_908_472_655))
 # Databases hold smaller integers only, so no row has this number or a larger one.
 _MOST = 2**63
+_ITERABLES = (ModelIterable, ValuesListIterable, FlatValuesListIterable)
 Parameter: TypeAlias = str | int
 _Converter: TypeAlias = Callable[..., object]
 
@@ -112,11 +113,14 @@ class WrittenQuery(Generic[M, Row]):
         count = len(signature(self._put_together).parameters)
         stand_ins = {str(one): position for position, one in enumerate(_STAND_INS[:count])}
         rows = self._put_together(*map(int, stand_ins))
-        compiler = _WrittenCompiler(rows.query, connection, rows.db)
+        compiler = _WrittenCompiler(rows.query, connections[rows.db], rows.db)
         compiler.write()
         # A column of text turns its stand-in into text.
         found = ((index, stand_ins.get(str(value))) for index, value in enumerate(compiler.given))
         indices = tuple((index, position) for index, position in found if position is not None)
-        if {position for _index, position in indices} != set(range(count)):
+        is_inside = any(one in compiler.sql for one in stand_ins)  # as the number of rows of a slice
+        if is_inside or {position for _index, position in indices} != set(range(count)):
             raise ValueError("a stand-in is not a parameter of the SQL")
+        if rows._iterable_class not in _ITERABLES:
+            raise ValueError("rows of this form are named by a query, which is not kept")
         return _Written(rows, compiler, indices)

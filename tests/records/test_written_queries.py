@@ -104,6 +104,13 @@ def test_a_number_that_is_no_parameter_is_refused():
         WrittenQuery(lambda pk: User.objects.all()).ask(1)
     with pytest.raises(ValueError, match="is not a parameter"):
         WrittenQuery(lambda pk: User.objects.filter(pk=pk + 1)).ask(1)
+    with pytest.raises(ValueError, match="is not a parameter"):
+        WrittenQuery(lambda count: User.objects.filter(pk__gte=count)[:count]).ask(1)
+
+
+def test_rows_that_a_query_would_name_are_refused():
+    with pytest.raises(ValueError, match="named by a query"):
+        WrittenQuery(lambda pk: User.objects.filter(pk=pk).values("username")).ask(1)
 
 
 def test_a_lock_needs_a_transaction(monkeypatch):
