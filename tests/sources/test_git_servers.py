@@ -27,6 +27,9 @@ def repository() -> GitRepository:
     return GitRepository()
 
 
+_SAID = b"001e# service=git-upload-pack\n0000000bERR a\0b"
+
+
 def answering(status: str, *headers: tuple[str, str], body: bytes = b""):
     return lambda environ: (status, list(headers), body)
 
@@ -44,6 +47,10 @@ def answering(status: str, *headers: tuple[str, str], body: bytes = b""):
         (
             answering("200 OK", ("Content-Type", "application/x-git-upload-pack-advertisement"), body=b"zzzz"),
             "did not keep to the git protocol|refused to send",
+        ),
+        (
+            answering("200 OK", ("Content-Type", "application/x-git-upload-pack-advertisement"), body=_SAID),
+            r"refused to send \S+: ab$",
         ),
         (answering("302 Found", ("Location", "https://127.0.0.1:1/x")), "redirects to another host"),
         (answering("302 Found", ("Location", "https://[")), "redirects to another host"),

@@ -114,13 +114,17 @@ def _download(
     return _Downloaded(data, found, empty._replace(oid=found.oid))
 
 
+def _show(text: str) -> str:
+    """Return what a host says, shortened, without characters that are invisible or that no database stores."""
+    return "".join(sign for sign in text if sign.isprintable())[:200]
+
+
 def _describe_hangup(error: HangupException, target: FetchTarget, name: str) -> str:
     """Return what a host said before it ended the connection, as the git command over ssh does."""
     lines = [line.decode("utf-8", "replace").strip() for line in error.stderr_lines or () if line.strip()]
     if not lines:
         return f"{target.host} did not keep to the git protocol for {name}: try again later"
-    detail = "".join(sign for sign in lines[0] if sign.isprintable())[:200]
-    return f"{target.host} does not give {name}: {detail}. Check the address and what the credential may read"
+    return f"{target.host} does not give {name}: {_show(lines[0])}. Check the address and what the credential may read"
 
 
 def _explain(error: GitProtocolError, source: GitSource, target: FetchTarget, name: str) -> str:
@@ -129,7 +133,7 @@ def _explain(error: GitProtocolError, source: GitSource, target: FetchTarget, na
             f"{target.host} does not give commit {source.ref} of {name}: check that it exists and was pushed; some"
             " servers give only branches and tags"
         )
-    text = str(error).partition("\n")[0][:200]
+    text = _show(str(error).partition("\n")[0])
     return f"{target.host} refused to send {name}: {text}" if text else f"{target.host} refused to send {name}"
 
 

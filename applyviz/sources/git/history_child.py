@@ -22,7 +22,7 @@ from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject
 from applyviz.sources.child import limit_self
 from applyviz.sources.git.blame import blame_file
 from applyviz.sources.git.model import MOST_FILES
-from applyviz.sources.git.reading_child import find_commit, open_pack, read_facts
+from applyviz.sources.git.reading_child import find_commit, open_pack, read_facts, read_text
 from applyviz.sources.git.tree import is_below
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _list_files(pack: Pack, commit: Commit, paths: Sequence[str]) -> list[str] |
 
 def _read_person(text: bytes) -> list[str]:
     """Return name and address of an author or committer."""
-    name, _sign, rest = text.decode("utf-8", "replace").partition("<")
+    name, _sign, rest = read_text(text).partition("<")
     return [name.strip()[:_LONGEST_PERSON], rest.rpartition(">")[0].strip()[:_LONGEST_PERSON]]
 
 

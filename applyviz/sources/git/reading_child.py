@@ -46,6 +46,11 @@ def find_commit(pack: Pack, oid: bytes) -> Commit:
     raise SourceError("the ref leads to no commit")
 
 
+def read_text(data: bytes) -> str:
+    """Return what git says of a commit as text that a database stores: `␀` for each NUL character, which none does."""
+    return data.decode("utf-8", "replace").replace("\0", "\N{SYMBOL FOR NULL}")
+
+
 def _read_date(commit: Commit) -> str:
     try:
         return datetime.fromtimestamp(commit.author_time, UTC).isoformat()
@@ -55,8 +60,8 @@ def _read_date(commit: Commit) -> str:
 
 def read_facts(commit: Commit) -> dict[str, str]:
     """Return id, author without address, date and the first line of the message."""
-    author = commit.author.decode("utf-8", "replace").partition("<")[0].strip()
-    lines = commit.message.decode("utf-8", "replace").strip().splitlines()
+    author = read_text(commit.author).partition("<")[0].strip()
+    lines = read_text(commit.message).strip().splitlines()
     return {
         "commit": commit.id.decode(),
         "author": author[:_NAME],

@@ -28,6 +28,7 @@ from applyviz.workflow.foundation.errors import NotAllowedError, NotVisibleError
 from applyviz.workflow.foundation.leases import find_lease_end
 from applyviz.workflow.foundation.locks import lock_review
 from applyviz.workflow.foundation.logs import log_unexpected
+from applyviz.workflow.foundation.nuls import draw_nuls
 from applyviz.workflow.plans import charts, git_history, git_sources, reviews
 from applyviz.workflow.plans.intake import Intake, ReviewInput, read_manifests
 from applyviz.workflow.plans.object_choices import take_back
@@ -191,7 +192,7 @@ def _request(following: Following, review: Review, latest: Plan, found: Intake) 
 
 def _fail(claim: _FollowClaim, text: str, *, is_final: bool) -> None:
     """Record a failure; try again after 30 s, two minutes and so on, then wait for the next push."""
-    following = claim.following
+    following, text = claim.following, draw_nuls(text[:500])
     attempts = following.attempts + 1
     gives_up = is_final or attempts >= MAX_ATTEMPTS
     pause = _FIRST_PAUSE * 4 ** (attempts - 1)
@@ -200,9 +201,9 @@ def _fail(claim: _FollowClaim, text: str, *, is_final: bool) -> None:
         same = mine.filter(due_at=claim.due_at)
         same.update(due_at=None if gives_up else clock.now() + pause, attempts=attempts)
         outcome = FollowOutcome.GAVE_UP if gives_up else FollowOutcome.FAILED
-        if not mine.update(lease_until=None, checked_at=clock.now(), outcome=outcome, detail=text[:500]):
+        if not mine.update(lease_until=None, checked_at=clock.now(), outcome=outcome, detail=text):
             return
-        detail = {"branch": following.branch, "error": text[:500], "attempt": attempts, "paused": gives_up}
+        detail = {"branch": following.branch, "error": text, "attempt": attempts, "paused": gives_up}
         trail.record(AuditAction.FOLLOWING_FAILED, by=None, about=_subject(following), detail=detail)
 
 
