@@ -246,6 +246,24 @@ def test_overview_says_when_nothing_changed_or_the_branch_was_rewritten(as_alice
     assert "could not be read" in read(as_alice, "reviews:show-review", 2)
 
 
+def test_overview_says_that_the_last_run_was_of_another_branch_or_of_a_newer_commit(as_alice, bob, fill, repository):
+    first = repository.commit({"deploy/app.yaml": APP % b"one"})
+    repository.commit({"deploy/app.yaml": APP % b"two"}, branch="next", parents=[first])
+    as_alice.post(URL, fill(git_ref="next"))
+    finish_run(Plan.objects.get(), bob)
+    as_alice.post(URL, fill(git_ref="main"))
+    finish(Plan.objects.latest("pk"))
+    assert "This plan goes back: its commit is older" in read(as_alice, "reviews:show-review", 2)
+
+    repository.commit({"deploy/app.yaml": APP % b"three"})
+    as_alice.post(URL, fill(git_ref="main"))
+    finish(Plan.objects.latest("pk"))
+
+    page = read(as_alice, "reviews:show-review", 3)
+    assert "The run applied branch next: its commit is not among the newest" in page
+    assert "the branch was rewritten" not in page
+
+
 def test_run_of_a_review_that_is_not_visible_is_not_named(as_alice, alice, bob, fill):
     form = fill()
     as_alice.post(URL, form)

@@ -111,7 +111,8 @@ def link_commit(repository: str, commit: str) -> str:
     return link_page(repository, "commit", commit)
 
 
-def _name_ref(facts: Mapping[str, Any]) -> str:
+def name_ref(facts: Mapping[str, Any]) -> str:
+    """Return what a commit was found by, as a branch or a tag with its name."""
     name = str(facts.get("ref", ""))
     texts = {
         "branch": _("branch %(name)s") if name else _("the default branch"),
@@ -131,7 +132,7 @@ def read_git(revision: SourceRevision) -> GitOrigin | None:
     return GitOrigin(
         name=f"{parts.netloc.rpartition('@')[2]}{parts.path}",
         url=repository if parts.scheme == "https" else "",
-        ref=_name_ref(facts),
+        ref=name_ref(facts),
         commit=commit,
         short=shorten(commit),
         commit_url=link_commit(repository, commit),

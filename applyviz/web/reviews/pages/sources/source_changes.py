@@ -15,7 +15,7 @@ from applyviz.engine.objects.errors import SourcePosition
 from applyviz.records.enums import PlanState
 from applyviz.records.models import Plan, SourceRevision
 from applyviz.sources.git.model import GIT, shorten
-from applyviz.web.reviews.pages.sources.provenance import link_commit, link_page, read_chart
+from applyviz.web.reviews.pages.sources.provenance import link_commit, link_page, name_ref, read_chart
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.plans import git_history
 from applyviz.workflow.plans.git_history import SourceCommit
@@ -164,7 +164,7 @@ def _present_git(plan: Plan, for_user: Person) -> SourceChangesCard | None:
     facts = plan.revision.provenance[GIT]
     repository, commit = str(facts["repository"]), str(facts["commit"])
     commits = found.commits or ()
-    unknown = "" if found.commits is not None else _describe_unknown(plan)
+    unknown = "" if found.commits is not None else _describe_unknown(plan, found.run.plan)
     return SourceChangesCard(
         source=ComparedSource.GIT,
         run_number=found.run.number,
@@ -188,11 +188,19 @@ def _link_diff(plan: Plan, source: ComparedSource) -> str:
     return address if source is list_compared(plan.revision)[0] else f"{address}?of={source.value}"
 
 
-def _describe_unknown(plan: Plan) -> str:
+def _describe_unknown(plan: Plan, applied: Plan) -> str:
+    """Return why the commits since an applied plan are not listed."""
+    facts, before = plan.revision.provenance[GIT], applied.revision.provenance[GIT]
     if not git_history.list_commits(plan.revision):
         return _("The history of the repository could not be read: it is too large, or the server did not give it.")
+    if any(one.commit == facts["commit"] for one in git_history.list_commits(applied.revision)):
+        return _("This plan goes back: its commit is older than the one that the run applied.")
+    if before.get("ref_kind") in ("branch", "tag") and before.get("ref") != facts.get("ref"):
+        text = _("The run applied %(ref)s: its commit is not among the newest commits of this one.")
+        return text % {"ref": name_ref(before)}
     return _(
-        "The commit of that run is not among the newest commits of this one: the branch was rewritten, or it is old."
+        "The commit of that run is not among the newest commits of this one: the branch was rewritten, or it is"
+        " old or of another branch."
     )
 
 
