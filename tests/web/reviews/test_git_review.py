@@ -236,7 +236,7 @@ def test_overview_says_when_nothing_changed_or_the_branch_was_rewritten(as_alice
 
     assert "no newer commit is in this plan" in read(as_alice, "reviews:show-review", 2)
     facts = {**run.plan.revision.provenance}
-    facts["git"] = {**facts["git"], "commit": "1" * 40}
+    facts["git"] = {**facts["git"], "commit": "1" * 40, "history": ""}
     SourceRevision.objects.filter(pk=run.plan.revision_id).update(provenance=facts)
     assert "the branch was rewritten" in read(as_alice, "reviews:show-review", 2)
     Plan.objects.latest("pk").revision.files.update(provenance={})
