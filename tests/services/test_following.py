@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import json
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -32,6 +35,24 @@ clusters.create_sandbox(slug="box", name="Box")
 """
 PLANS = "SELECT COUNT(*) FROM records_plan WHERE state = 'complete'"
 RESULT = "SELECT state FROM records_pushdelivery ORDER BY id DESC LIMIT 1"
+TAKE = """
+from django.contrib.auth.models import User
+from tests.builders import take_roles
+take_roles(User.objects.get(username="alice"))
+"""
+GIVE = """
+from django.contrib.auth.models import User
+from applyviz.records.enums import Role
+from tests.builders import grant_role
+grant_role(User.objects.get(username="alice"), Role.AUTHOR)
+"""
+UNKNOWN = """
+from applyviz.records.models import Plan
+from applyviz.workflow.people import commit_people
+plan = Plan.objects.get(review__number={number}, number=2)
+print([type(one).__name__ for one in commit_people.find_unknown(plan)])
+"""
+PATHS = {"gitlab": "/team/lab.git", "gitea": "/team/tea.git"}
 EDITORS = """
 from applyviz.records.models import Plan
 from applyviz.workflow.approvals import quorum
@@ -59,9 +80,15 @@ def repository() -> GitRepository:
 
 
 @pytest.fixture(scope="module")
-def server(repository, tmp_path_factory) -> Iterator[tuple[GitServer, Path]]:
+def others() -> dict[str, GitRepository]:
+    return {forge: GitRepository() for forge in PATHS}
+
+
+@pytest.fixture(scope="module")
+def server(repository, others, tmp_path_factory) -> Iterator[tuple[GitServer, Path]]:
     authority = make_authority(tmp_path_factory.mktemp("authority"))
-    with serving_git({PATH: repository}, authority.context("localhost")) as found:
+    served = {PATH: repository, **{PATHS[forge]: one for forge, one in others.items()}}
+    with serving_git(served, authority.context("localhost")) as found:
         yield found, authority.file
 
 
@@ -135,3 +162,54 @@ def test_pushes_of_a_served_repository_lead_to_plans(team, server, repository):
     deliveries = dana.get("/settings/repositories/pushes/1/")
     for word in ("Accepted", "Refused", "Repeated", second[:10]):
         assert word in deliveries
+
+
+def write_push(forge: str, before: str, after: str, secret: str) -> tuple[bytes, dict[str, str]]:
+    """A push by Carol as GitLab or Gitea writes it, with the headers of its delivery."""
+    path = PATHS[forge].strip("/").removesuffix(".git")
+    plain = {"ref": "refs/heads/main", "before": before, "after": after}
+    if forge == "gitlab":
+        who = {"user_username": "carol", "user_name": "Carol", "user_email": "carol@example.org"}
+        body = json.dumps({"object_kind": "push", **plain, **who, "project": {"path_with_namespace": path}}).encode()
+        return body, {"X-Gitlab-Event": "Push Hook", "X-Gitlab-Token": secret, "Idempotency-Key": after}
+    person = {"login": "carol", "username": "carol", "email": "carol@example.org"}
+    body = json.dumps({**plain, "repository": {"full_name": path}, "pusher": person, "sender": person}).encode()
+    signature = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+    return body, {"X-Gitea-Event": "push", "X-Gitea-Delivery": after, "X-Gitea-Signature": signature}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("forge", PATHS)
+def test_push_of_each_forge_leads_to_a_plan_as_long_as_its_requester_may(team, server, others, forge):
+    git, repository = server[0], others[forge]
+    first = write(repository, "alice", "blue")
+    dana, alice = (sign_in(team, name) for name in ("dana", "alice"))
+    dana.get("/settings/repositories/pushes/new/")
+    dana.post("/settings/repositories/pushes/new/", repository=git.url(PATHS[forge]), forge=forge)
+    secret = dana.find(r"data-secret>([\w-]+)<")
+    address = dana.find(r"(http://127\.0\.0\.1:\d+/push/[\w-]+/)")
+    alice.get("/reviews/new/")
+    form = {"cluster": "box", "namespace": "default", "mode": "server", "field_manager": "team", "title": forge}
+    alice.post("/reviews/new/", git_repository=git.url(PATHS[forge]), git_ref="main", follow="on", **form)
+    number = alice.find(r"/reviews/(\d+)/")
+    review = f"(SELECT id FROM records_review WHERE number = {number})"
+    plans = f"SELECT (COUNT(*))::text FROM records_plan WHERE review_id = {review} AND state = 'complete'"
+    team.wait_for(plans, "1")
+
+    second = write(repository, "ghost", "green")
+    body, headers = write_push(forge, first, second, "another secret")
+    assert deliver(address, body, headers) == 202
+    team.wait_for(RESULT, "refused")
+    body, headers = write_push(forge, first, second, secret)
+    assert deliver(address, body, headers) == 202
+    team.wait_for(plans, "2")
+    assert "ghost" in sign_in(team, "bob").get(f"/reviews/{number}/plans/2/overview/")
+    assert team.python(UNKNOWN.format(number=number)) == "['EditorUnmatched']"
+
+    team.python(TAKE)
+    third = write(repository, "carol", "red")
+    body, headers = write_push(forge, second, third, secret)
+    assert deliver(address, body, headers) == 202
+    team.wait_for(f"SELECT end_reason FROM records_following WHERE review_id = {review}", "rights-lost")
+    assert team.query(plans) == "2"
+    team.python(GIVE)
