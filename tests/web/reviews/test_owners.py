@@ -91,7 +91,17 @@ def test_owners_of_one_name_are_told_apart_by_how_they_write(as_alice, alice):
     labels = [reading.attribute(svg, "aria-label") for svg in reading.find_all(page, "svg", has="role")]
     assert "ci (Apply) → ci (Update)" in reading.text_of(page)
     assert any("1 from ci (Apply) to ci (Update)" in (label or "") for label in labels)
-    assert any("kubectl-set 1 to 1 field" in (label or "") for label in labels)
+    assert any("kubectl-set 1 field" in (label or "") for label in labels)
+
+
+def test_owner_that_gains_as_many_fields_as_it_loses_says_so(as_alice, alice):
+    swapped = (reason(fields("spec", "a"), (US,), ()), reason(fields("spec", "b"), (), (US,)))
+    plan = make_plan(alice, [change("swap", *swapped, reason(fields("spec", "c"), (SET,), (SET,)))])
+
+    page = reading.read(as_alice, address(plan))
+
+    labels = [reading.attribute(svg, "aria-label") or "" for svg in reading.find_all(page, "svg", has="role")]
+    assert any("ci 1 field: 1 gained, as many lost; kubectl-set 1 field" in label for label in labels), labels
 
 
 def test_map_says_who_sets_the_replicas(as_alice, alice):

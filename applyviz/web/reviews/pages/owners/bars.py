@@ -109,14 +109,28 @@ def name_owners(owners: ObjectOwners) -> tuple[str, ...]:
     return tuple(chip.name if found[chip.name] == 1 else f"{chip.name} ({chip.how})" for chip in chips)
 
 
+def _count_fields(name: str, share: OwnerShare) -> str:
+    """How many fields one owner has, before and after where it gains or loses some."""
+    counts = {"manager": name, "before": share.before, "after": share.after, "n": share.gained}
+    if not (share.gained or share.lost):
+        return ngettext("%(manager)s %(after)d field", "%(manager)s %(after)d fields", share.after) % counts
+    if share.before == share.after:
+        text = ngettext(
+            "%(manager)s %(after)d field: %(n)d gained, as many lost",
+            "%(manager)s %(after)d fields: %(n)d gained, as many lost",
+            share.after,
+        )
+        return text % counts
+    text = ngettext(
+        "%(manager)s %(before)d to %(after)d field", "%(manager)s %(before)d to %(after)d fields", share.after
+    )
+    return text % counts
+
+
 def describe_owners(owners: ObjectOwners) -> str:
     """The owners of one object in words, with what they hand over and what is in conflict."""
     names = name_owners(owners)
-    parts = [
-        ngettext("%(manager)s %(before)d to %(after)d field", "%(manager)s %(before)d to %(after)d fields", s.after)
-        % {"manager": name, "before": s.before, "after": s.after}
-        for name, s in zip(names, owners.shares, strict=True)
-    ]
+    parts = [_count_fields(name, share) for name, share in zip(names, owners.shares, strict=True)]
     parts += [
         _("%(count)d from %(source)s to %(target)s")
         % {"count": h.count, "source": names[h.source], "target": names[h.target]}
