@@ -232,9 +232,12 @@ def test_picture_says_what_its_underline_means(as_viewer, alice, plan):
     risk = Risk(REMOVAL_WILL_NOT_HAPPEN, RiskLevel.HIGH, builders.REPLICAS, {"owners": "x"})
     risky = rows.make_plan(alice, [replace(builders.build_change(), risks=(risk,))])
 
-    pages = [as_viewer.get(url(one)).content.decode() for one in (plan, risky)]
+    broken = replace(builders.build_change(), risks=(risk,), operation=Operation.ERROR, error="Forbidden")
+    failed = rows.make_plan(alice, [broken])  # objects with errors are not assessed
 
-    assert ["Red bar: high risk" in page for page in pages] == [False, True]
+    pages = [as_viewer.get(url(one)).content.decode() for one in (plan, risky, failed)]
+
+    assert ["Red bar: high risk" in page for page in pages] == [False, True, False]
 
 
 def shown_tab(browser, address: str) -> str:

@@ -341,10 +341,15 @@ def _count_effects(changes: Iterable[ObjectChange]) -> int:
     return sum(c.operation != Operation.UNCHANGED for c in changes)
 
 
+def _has_high_risk(change: ObjectChange) -> bool:
+    """Whether an object has a high risk; one with an error is not assessed."""
+    return change.highest_risk == RiskLevel.HIGH and change.operation != Operation.ERROR
+
+
 def _draw_kind(kind: str, changes: list[ObjectChange], url_of: Callable[[int], str], most: int) -> KindRow:
     loudest = sorted(changes, key=lambda c: (_LOUDNESS[c.operation], c.position))
     cells = tuple(
-        Cell(c.name, OBJECT_STYLES[Operation(c.operation)], url_of(c.position), c.highest_risk == RiskLevel.HIGH)
+        Cell(c.name, OBJECT_STYLES[Operation(c.operation)], url_of(c.position), _has_high_risk(c))
         for c in loudest[:most]
     )
     return KindRow(kind, cells, more=len(changes) - len(cells), total=len(changes))
