@@ -37,6 +37,25 @@ def test_section_of_an_error_is_open(as_alice, values, error):
     assert sections == [" open"]
 
 
+@pytest.mark.parametrize(
+    ("values", "field"),
+    [
+        ({"git_ref": "main"}, "git_repository"),
+        ({"chart_version": "1.2.3"}, "chart"),
+        ({"kustomization": "k"}, "kustomization"),
+    ],
+)
+def test_refused_field_of_a_source_is_marked(as_alice, values, field):
+    rows.make_cluster()
+    answer = as_alice.post(reverse("reviews:add-review"), {**FORM, "text": config_map(a="1"), **values})
+
+    page = answer.content.decode()
+    inputs = [one for one in re.findall(r"<input[^>]*>", page) if 'aria-invalid="true"' in one]
+    assert [re.findall(r'name="(\w+)"', one) for one in inputs] == [[field]]
+    assert f"id_{field}_error" in inputs[0]
+    assert f'id="id_{field}_error"' in page
+
+
 def test_sections_of_an_empty_form_are_folded(as_alice):
     page = as_alice.get(reverse("reviews:add-review")).content.decode()
 
