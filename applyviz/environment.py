@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 import dj_database_url
@@ -43,6 +44,8 @@ def text(name: str, default: str = "") -> str:
             return Path(path).read_text(encoding="utf-8").strip()
         except OSError as error:
             raise ImproperlyConfigured(f"{name}_FILE: {path} cannot be read: {error.strerror}") from error
+        except UnicodeDecodeError as error:  # it would repeat what is in the file
+            raise ImproperlyConfigured(f"{name}_FILE: {path} is not text in UTF-8") from error
     return os.environ.get(name, default)
 
 
@@ -81,9 +84,20 @@ def database(name: str, url: str) -> dict[str, Any]:
     return found
 
 
+def _can_be_reached(url: str) -> bool:
+    """Return whether a URL of Redis names a port and a database that can exist; Celery would retry others for ever."""
+    if not url.startswith(("redis://", "rediss://")):
+        return True
+    try:
+        parts = urlsplit(url)
+        return parts.port != 0 and not parts.fragment and (parts.path in ("", "/") or parts.path[1:].isdecimal())
+    except ValueError:  # it would repeat a part of the password
+        return False
+
+
 def check_broker(url: str) -> str:
     """Return the URL of a message broker, which may hold a password and is never repeated."""
-    if url.partition(":")[0] not in _BROKERS:
+    if url.partition(":")[0] not in _BROKERS or not all(map(_can_be_reached, url.split(";"))):
         raise ImproperlyConfigured("CELERY_BROKER_URL, else REDIS_URL: expected redis://:PASSWORD@HOST:PORT/NUMBER")
     return url
 
