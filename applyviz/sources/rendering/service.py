@@ -104,7 +104,11 @@ def main(words: list[str]) -> int:
             print(error, file=sys.stderr)  # noqa: T201 - the answer of this command
             return 1
         return 0
-    serve(words[0])
+    try:
+        serve(words[0])
+    except OSError as error:  # its folder is missing, or belongs to somebody else
+        print(f"the socket {words[0]} cannot be used: {error}", file=sys.stderr)  # noqa: T201 - why it ends
+        return 1
     return 0
 
 
