@@ -114,8 +114,8 @@ def test_object_that_was_created_anew_is_named_without_its_uid(team, bobs):
     compared = read(show(bobs, first, "?from=1&to=2"))
     shown = read(bobs.get(reverse("reviews:show-plan", args=[first.review.number, second.number])))
 
-    assert "deleted and created again between the plans" in compared
-    assert "ConfigMap settings: deleted and created again since" in shown
+    assert "deleted and re-created between the plans" in compared
+    assert "ConfigMap settings: deleted and re-created since" in shown
     assert "metadata.uid" not in compared + shown
 
 

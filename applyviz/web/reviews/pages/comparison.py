@@ -276,7 +276,7 @@ def _describe_move(move: ObjectMove, decided: Sequence[Resolution]) -> str:
     paths = "; ".join(_describe_field(f) for f in move.fields[:NAMED]) + (" …" if len(move.fields) > NAMED else "")
     movers = _name_movers([move])
     why = [_("changed by %(movers)s") % {"movers": movers}] if movers else []
-    replaced = _("deleted and created again since") if move.is_another_object else ""
+    replaced = _("deleted and re-created since") if move.is_another_object else ""
     answers = _describe_answers(move.ref, decided)
     parts = [replaced, paths, *why, *([answers] if answers else [])]
     return ": ".join(filter(None, (about, ", ".join(filter(None, parts)))))
