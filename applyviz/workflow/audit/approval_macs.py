@@ -77,7 +77,7 @@ def find_fault(row: ApprovalRow) -> str:
 def find_revocation(row: Approval | ScheduledStart) -> str:
     """Return which entry of the audit log revoked an approval, or canceled a scheduled start; "" for none.
 
-    - If somebody restores an earlier state of the row in the database, its MAC is valid; only the log tells.
+    - If somebody restores an earlier state of the row in the database, its MAC is valid: the audit log shows its end.
     """
     if row.entry is None:
         return ""

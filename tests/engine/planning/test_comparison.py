@@ -149,3 +149,15 @@ def test_replacement_of_the_same_object_lists_no_uid(box):
     move = compare_changes(plans[0], second)
 
     assert (move.is_another_object, {f.path for f in move.fields}) == (False, {COLOUR})
+
+
+def test_object_with_an_error_has_no_value_after_apply(box):
+    first = box.plan_one(manifest(colour="blue", size="small"))
+    second = replace(
+        first, operation=Operation.ERROR, error="refused", versions=replace(first.versions, after=first.versions.live)
+    )
+
+    move = compare_changes(first, second)
+
+    assert move is not None
+    assert (move.second, move.fields) == (Operation.ERROR, ())

@@ -124,7 +124,9 @@ def _compare_fields(first: PlannedObject, second: PlannedObject, root: Node | No
     old, new = first.versions, second.versions
     manifest = _compare_leaves(old.manifest, new.manifest, root)
     live = _compare_leaves(old.live, new.live, root)
-    after = _compare_leaves(old.after, new.after, root)
+    # An object with an error has no result: its plan applies nothing.
+    has_results = Operation.ERROR not in (first.operation, second.operation)
+    after = _compare_leaves(old.after, new.after, root) if has_results else {}
     owned = dict.fromkeys(_list_owner_moves(first, second))
     before, since = _read_owners(old.live), _read_owners(new.live)
     for path in dict.fromkeys((*live, *manifest, *after, *owned)):
