@@ -176,13 +176,13 @@ def test_next_plan_is_made_without_named_objects(program):
         ({"prune": {"all": "yes"}}, "prune"),
         ({"prune": {"all": True, "allow": []}}, "prune"),
         ({"prune": {"all": True, "allowlist": "core/v1/ConfigMap"}}, "prune"),
-        ({"prune": {"applyset": "secrets/a", "allowlist": ["core/v1/ConfigMap"]}}, "prune_allowlist"),
+        ({"prune": {"applyset": "secrets/a", "allowlist": ["core/v1/ConfigMap"]}}, "prune.allowlist"),
         ({"prune": {"all": True, "except": "core/Secret"}}, "prune"),
-        ({"prune": {"all": True, "except": ["Secret"]}}, "prune_except"),
+        ({"prune": {"all": True, "except": ["Secret"]}}, "prune.except"),
         ({"prune_except": "core/Secret"}, "prune_except"),
         ({"replace": [1]}, "replace"),
         ({"without": "ConfigMap/default/other"}, "without"),
-        ({"without": ["other"]}, "leave_out"),
+        ({"without": ["other"]}, "without"),
     ],
 )
 def test_odd_shapes_of_choices_are_problems(program, given, field):

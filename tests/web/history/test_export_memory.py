@@ -1,5 +1,6 @@
 """Taking the history away needs the same memory for a long history as for a short one."""
 
+import gc
 import tracemalloc
 from typing import Any
 
@@ -15,8 +16,17 @@ from applyviz.workflow.evidence import history, report
 from applyviz.workflow.foundation import paging
 from benchmarks.audit import build_rows
 
-pytestmark = [pytest.mark.django_db, pytest.mark.long]
+pytestmark = [pytest.mark.django_db, pytest.mark.long, pytest.mark.usefixtures("usual_collector")]
 SHORT, LONG = 600, 2_400
+
+
+@pytest.fixture
+def usual_collector():
+    """Cycles are freed as early as where the product runs; tests collect less often."""
+    ours = gc.get_threshold()
+    gc.set_threshold(700, 10, 10)
+    yield
+    gc.set_threshold(*ours)
 
 
 def write(since, until):

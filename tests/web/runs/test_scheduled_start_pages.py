@@ -32,6 +32,7 @@ def guarded(alice):
     policy = make_policy(approvals=2)
     change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), risks=())
     plan = rows.make_plan(alice, [change], state="planning")
+    rows.keep_details(plan, [change])
     version = f"{policy.policy.slug}@{policy.number}"
     bound = {"policy_version": version, "policy_digest": policies.find_policy(plan).digest}
     Plan.objects.filter(pk=plan.pk).update(state="complete", digest="7" * 64, **bound)
