@@ -10,6 +10,7 @@ from applyviz.engine.objects.errors import (
     ManifestError,
     OwnershipError,
     PatchError,
+    SourceError,
     SourcePosition,
 )
 from applyviz.engine.objects.exchange import Answer, Request
@@ -106,6 +107,13 @@ def test_answer_tells_what_the_server_said():
 )
 def test_error_is_one_line(error, text):
     assert str(error) == text
+
+
+def test_source_error_is_one_of_a_field_once_a_caller_knows_it():
+    error = SourceError("the file is empty")
+
+    assert error.field == ""
+    assert (error.at("files"), error.field) == (error, "files")
 
 
 def test_deletion_with_options_is_a_dry_run_by_its_body_only():
