@@ -7,6 +7,7 @@ Decided by calculating with and without each input, never by comparing how value
 - *the server* caused it if only its answer differs, or if it did not keep what the merge asks for.
 - *from the live entry with the same key* is true where live has an entry beside it that shares a key and the value, and
   *by another entry of your manifest* where the manifest has one.
+- *lost with the deleted object* is what the manifest does not have, of an object that is deleted and created again.
 - *no longer in the manifest*, *null* and *set* are what the manifest says there, or above; *although your manifest
   contains it* is about the entry.
 
@@ -37,6 +38,7 @@ _MOVES = frozenset({"set", "changed", "cleared", "defaulted"})
 _CLAIMS = (
     (r"with the ownership of client-side apply", "migration"),
     (r"clears all field owners", "owners"),
+    (r"with the deleted object", "old"),
     (r"sets it to false, 0 or an empty value", "set"),
     (r"the order of its entries changes", "order"),
     (r"gets this node port|moves this node port here", "moved"),
@@ -76,6 +78,7 @@ class _Causes:
         self._live, self._manifest = versions.live or {}, versions.manifest or {}
         self._after = versions.after if versions.after is not None else self._live
         self._merged = _merge(planned)
+        self._is_replaced = any(request.method == "DELETE" for request in planned.change.requests)
         self._is_server_side = planned.mode is ApplyMode.SERVER
         self._without = planned.cluster.write_again(planned.change) or {}
 
@@ -88,8 +91,8 @@ class _Causes:
             yield "it names nobody"
         if claim in ("", "order"):
             return
-        if claim in ("migration", "owners"):
-            yield from self._judge_records(claim, path)
+        if claim in ("migration", "owners", "old"):
+            yield from self._judge_old(path) if claim == "old" else self._judge_records(claim, path)
             return
         if claim == "moved":
             yield from self._judge_moved(row)
@@ -130,6 +133,13 @@ class _Causes:
             yield "no server-side apply removes it"
         if claim == "owners" and wanted not in ([], [{}]):
             yield "the manifest does not clear them"
+
+    def _judge_old(self, path: FieldPath) -> Iterator[str]:
+        """Judge what goes with an object that is deleted and created again."""
+        if not self._is_replaced:
+            yield "the object is not deleted"
+        if self._find_written(path)[0] not in (NOTHING, None):
+            yield "the manifest has it"
 
     def _judge_manifest(self, claim: str, row: ShownRow) -> Iterator[str]:
         path = _find_entry(row.path) if claim == "shared" else row.path

@@ -22,6 +22,7 @@ from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at, is_same_json
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
+from applyviz.engine.planning.model.server_chosen import without_chosen
 from applyviz.engine.risks.admission import ADMISSION_CHANGED
 
 FAMILY = "rows"
@@ -55,12 +56,20 @@ def find_wrong(change: PlannedObject, shown: ShownObject, *, has_status: bool) -
             yield "rows of an object that is not written"
         return
     before = change.versions.live
+    if before is not None and change.operation is Operation.REPLACE:
+        before = _drop_old(before, change.versions.manifest or {})
     after = change.versions.after if change.versions.after is not None else before
     yield from _judge_rows(shown, before, after, has_status)
     yield from _judge_counts(shown)
     yield from _judge_answered(change, shown)
     yield from _judge_operation(change, shown, before, after, has_status)
     yield from _judge_documents(change, shown)
+
+
+def _drop_old(before: JSONObject, manifest: JSONObject) -> JSONObject:
+    """Return a replaced object without what no row says: its status, and values that the server chooses anew."""
+    kept = without_chosen(before, manifest, None)
+    return kept if manifest.get("status") is not None else {n: v for n, v in kept.items() if n != "status"}
 
 
 def _judge_rows(
@@ -147,6 +156,8 @@ def _judge_operation(
     moves = any(covering.find_difference(left, right))
     owners = moves or _compare_records(before) != _compare_records(after)
     wanted = "create" if before is None else "update" if owners else "unchanged"
+    if any(request.method == "DELETE" for request in change.requests):
+        wanted = "replace"
     if change.operation is not Operation.BLOCKED and shown.operation != wanted:
         yield f"operation {shown.operation}, really {wanted}"
     if not shown.changes and change.operation is not Operation.BLOCKED:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
+import yaml
 
-from applyviz.conformance import covering, rows
+from applyviz.conformance import covering, reasons, rows
 from applyviz.conformance.inputs import ApplyInput, Planned, plan_all, read_documents
 from applyviz.conformance.shown import ShownObject
 from applyviz.engine.objects.paths import key, render_path
 from applyviz.engine.planning.model.plan import PlannedObject
-from applyviz.engine.requests.options import ApplyMode
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Replacement
 from applyviz.web.management.presenting import present
 
 DATA = Path(__file__).parent / "data"
@@ -36,6 +38,38 @@ AFTER = (
     # an entry that holds nothing but its key
     .replace("{name: EMPTY}", "{name: OTHER}")
 )
+
+
+DEFINITION = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  names: {kind: Widget, listKind: WidgetList, plural: widgets, singular: widget}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties: {size: {type: string}}
+            x-kubernetes-validations: [{rule: self == oldSelf}]
+          status: {type: object, x-kubernetes-preserve-unknown-fields: true}
+"""
+WIDGET = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: one, namespace: shop}, spec: {size: large}}"
+LIVE_WIDGET = """
+apiVersion: example.com/v1
+kind: Widget
+metadata: {name: one, namespace: shop, labels: {team: a}}
+spec: {size: small}
+status: {phase: Ready, conditions: [{type: Ready, status: 'True'}]}
+"""
 
 
 def plan(before: str, after: str, mode: ApplyMode = ApplyMode.CLIENT) -> Planned:
@@ -138,6 +172,25 @@ def test_rows_of_an_object_that_is_refused_are_noticed(planned, shown):
     refused: PlannedObject = replace(planned.change, operation=planned.change.operation.ERROR)
 
     assert "not written" in find_wrong(replace(planned, change=refused), replace(shown, operation="error"))
+
+
+def test_object_that_is_created_again_has_no_row_of_its_old_status(monkeypatch):
+    definition = yaml.safe_load(DEFINITION)
+    chosen = partial(ApplyOptions, replacement=Replacement(kinds=("Widget",)))
+    monkeypatch.setattr("applyviz.conformance.inputs.ApplyOptions", chosen)
+    given = ApplyInput("x", read_documents(WIDGET), (yaml.safe_load(LIVE_WIDGET),), definitions=(definition,))
+    planned = next(one for one in plan_all(given) if one.mode is ApplyMode.CLIENT)
+    shown = present(planned.change, planned.options)
+
+    assert (shown.operation, find_wrong(planned, shown), reasons.judge(planned, shown).reason) == ("replace", "", "")
+    told = {render_path(row.path): row.why for row in shown.changes}
+    lost = "Lost with the deleted object: your manifest does not set it"
+    assert told == {".spec.size": "your manifest changes it", ".metadata.labels.team": lost}
+    kept = replace(shown.changes[-1], why=lost)
+    blamed = replace(shown, changes=(replace(shown.changes[0], why=lost), kept))
+    assert "the manifest has it" in reasons.judge(planned, blamed).reason
+    silent = replace(shown, changes=shown.changes[:1])
+    assert "no row: " in find_wrong(planned, silent) + find_wrong(planned, replace(shown, changes=shown.changes[1:]))
 
 
 def test_two_entries_of_one_name_are_one_row_with_both():

@@ -13,6 +13,7 @@ from applyviz.engine.explain.client_side import judge_client
 from applyviz.engine.explain.node_ports import NodePorts
 from applyviz.engine.explain.patching import PATCH, judge_patch
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason, Stage
+from applyviz.engine.explain.recreated import RECREATED, judge_recreated
 from applyviz.engine.explain.rows import MANIFEST, MERGED, NOWHERE, Row
 from applyviz.engine.explain.server_side import judge_apply
 from applyviz.engine.explain.source import locate
@@ -56,15 +57,17 @@ def explain(
     conflicts: Iterable[Conflict] = (),
     document: ManifestDocument | None = None,
     subresource: str = "",
+    is_recreated: bool = False,
 ) -> tuple[FieldReason, ...]:
     """Return one reason per leaf of any version, in the order of the object after apply, removed leaves last.
 
     - `mode` is an `ApplyMode`, or `PATCH` for a patch that a person wrote; `conflicts` are the unresolved ones.
+    - `is_recreated`: the live object is deleted, and `after` is a new one.
     - `document` is the parsed manifest: a leaf at or below one of its leaves gets its source line.
     """
     before, after = owners_before or FieldOwners(), owners_after or FieldOwners()
     all_versions = ObjectVersions(versions, kind, before, after, document)
-    judge = _Judge(all_versions, mode, manager, subresource, tuple(conflicts))
+    judge = _Judge(all_versions, RECREATED if is_recreated else mode, manager, subresource, tuple(conflicts))
     reasons = list(judge.give_reasons())
     for path in all_versions.reordered:
         position = NOWHERE
@@ -86,7 +89,7 @@ class _Judge:
     ) -> None:
         self._versions = versions
         self._node_ports = NodePorts(versions) if versions.is_service else None
-        self._is_client, self._is_patch = mode == CLIENT, mode == PATCH
+        self._is_client, self._is_patch, self._is_recreated = mode == CLIENT, mode == PATCH, mode == RECREATED
         self._manager = manager
         self._subresource = subresource
         # The server alone knows the field of a conflict without a path, so no row is its row.
@@ -134,6 +137,8 @@ class _Judge:
         if self._find_text(path) is not None:
             same = is_same(live, after)
             return AS_IT_IS if same else LeafExplanation(name_operation(live, after), Reason.MANIFEST_SETS)
+        if self._is_recreated:
+            return judge_recreated(versions, path, row)
         moved = self._node_ports.judge(path, row) if self._node_ports else None
         if moved is not None:
             return moved
@@ -151,6 +156,8 @@ class _Judge:
         """Explain a record of the server or kubectl; None for last-applied where the manifest or patch sets it."""
         after, live, wanted, _, merged, _, _, _ = row
         operation, stage = name_operation(live, after), Stage.MERGE if is_same(merged, after) else Stage.SERVER
+        if self._is_recreated and path == _LAST_APPLIED and operation is FieldOperation.CLEARED:
+            return None
         is_given = wanted is not MISSING or self._is_patch
         if path == _OWNERS and is_given and operation is FieldOperation.CLEARED:
             why = Reason.PATCH_REMOVES if self._is_patch else Reason.OWNERS_CLEARED

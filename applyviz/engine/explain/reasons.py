@@ -68,6 +68,7 @@ class Reason(StrEnum):
     DIRECTIVE = "directive"
     LAST_APPLIED_REMOVED = "last-applied-removed"
     OWNERS_CLEARED = "owners-cleared"
+    GOES_WITH_OLD = "goes-with-old"
     BOOKKEEPING = "bookkeeping"
     PATCH_SETS = "patch-sets"
     PATCH_REMOVES = "patch-removes"

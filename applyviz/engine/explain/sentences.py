@@ -56,6 +56,7 @@ _BY_REASON: dict[Reason, str] = {
         "Removed with the ownership of client-side apply: a later client-side apply keeps the fields that it drops"
     ),
     Reason.OWNERS_CLEARED: "Removed: your manifest clears all field owners",
+    Reason.GOES_WITH_OLD: "Lost with the deleted object: your manifest does not set it",
     Reason.BOOKKEEPING: "managed by the server and kubectl",
     Reason.PATCH_SETS: "set by the patch",
     Reason.PATCH_REMOVES: "removed by the patch",

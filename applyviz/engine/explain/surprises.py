@@ -27,6 +27,7 @@ _ALWAYS = frozenset(
         Reason.DIRECTIVE,
         Reason.LAST_APPLIED_REMOVED,
         Reason.OWNERS_CLEARED,
+        Reason.GOES_WITH_OLD,
     }
 )
 _REMOVALS = frozenset({Reason.REMOVED_FROM_MANIFEST, Reason.REMOVED_SOLE_OWNER})

@@ -45,7 +45,10 @@ def explain_client_side(case):
     versions = SimpleNamespace(
         last_applied=last_applied, manifest=manifest, live=live, merged=merged, after=complete(case.get("after"))
     )
-    return explain(versions=versions, mode="client", manager="kubectl", kind=kind, owners_before=read_owners(live))
+    owners, is_recreated = read_owners(live), case.get("recreated", False)
+    return explain(
+        versions=versions, mode="client", manager="kubectl", kind=kind, owners_before=owners, is_recreated=is_recreated
+    )
 
 
 def explain_patch(case):

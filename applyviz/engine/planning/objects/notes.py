@@ -39,10 +39,11 @@ def _explain(
     versions = change.versions
     if change.operation is Operation.ERROR and versions.live is None:
         return ()  # nothing is created, so no field is set
-    if change.operation is Operation.REPLACE and versions.live is not None:
+    is_recreated = change.operation is Operation.REPLACE and versions.live is not None
+    if is_recreated and versions.live is not None:
         # The server will choose values for the new object that are not known yet, so nothing explains them.
         versions = replace(versions, live=without_chosen(versions.live, versions.manifest or {}, None))
-        versions = _without_status(versions, member)
+        versions = _without_status(versions)
     before = None if versions.live is None else read_owners(versions.live, memo)
     if versions.after is versions.live:
         after = before
@@ -58,12 +59,16 @@ def _explain(
         conflicts=change.conflicts,
         document=document,
         subresource=options.subresource,
+        is_recreated=is_recreated,
     )
 
 
-def _without_status(versions: Versions, member: Member) -> Versions:
-    """Return the versions of a replaced object without status: that of the old object goes, and no field changes it."""
-    if member.kind is None or not member.kind.has_status:
+def _without_status(versions: Versions) -> Versions:
+    """Return the versions of a replaced object without status: that of the old object goes, and no field changes it.
+
+    - A status that the manifest sets stays: it is a field like others where the kind has no subresource for it.
+    """
+    if (versions.manifest or {}).get("status") is not None:
         return versions
     parts = {name: getattr(versions, name) for name in ("live", "merged", "after")}
     return replace(versions, **{n: {k: v for k, v in o.items() if k != "status"} for n, o in parts.items() if o})
