@@ -108,6 +108,21 @@ UNREAD = {
 }
 
 
+WORDS = ("and then ", "part of the copy: ", "- ", "(see the next one) ", "\n", '"quoted" ')
+# How a person or a tool writes a text in pieces between words.
+CUTS: dict[str, Callable[[list[str]], dict[str, str]]] = {
+    "commas": lambda pieces: {"a": f"the copy: {', '.join(pieces)} of yesterday"},
+    "blanks": lambda pieces: {"a": f"the copy {' '.join(pieces)} of yesterday"},
+    "line breaks": lambda pieces: {"a": "\n".join(("The copy:", *pieces, "of yesterday."))},
+    "quotes": lambda pieces: {"a": " and ".join(f'"{piece}"' for piece in pieces)},
+    "numbers": lambda pieces: {"a": "\n".join(f"{n}. {piece}" for n, piece in enumerate(pieces, 1))},
+    "words": lambda pieces: {"a": "".join(WORDS[n % len(WORDS)] + piece + " " for n, piece in enumerate(pieces))},
+    "JSON": lambda pieces: {"a": json.dumps({"version": 2, **{f"part{n}": one for n, one in enumerate(pieces)}})},
+    "annotations": lambda pieces: {f"tool/{n}": piece for n, piece in enumerate(pieces)},
+    "sentences": lambda pieces: {f"tool/{n}": f"part {n}: {piece}" for n, piece in enumerate(pieces)},
+}
+
+
 def deflate(raw: bytes) -> bytes:
     machine = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
     return machine.compress(raw) + machine.flush()
@@ -157,6 +172,31 @@ def test_an_encoded_value_is_masked_beside_it(form) -> None:
     obj = {**OBJECT, "metadata": {"name": "login", "annotations": {"a": copy}}}
 
     assert not shows(mask(obj, gvk=SECRET, tag_key=b"k"), copy)
+
+
+@pytest.mark.parametrize("length", [10, 20, 40])
+@pytest.mark.parametrize("form", ["base64", "base64 for addresses", "gzip", "xz", "bzip2", "zip", "encrypted"])
+@pytest.mark.parametrize("cut", CUTS)
+def test_a_copy_in_pieces_is_masked_beside_a_masked_value(cut, form, length) -> None:
+    text = (FORMS | UNREAD)[form](JSON_TEXT.encode())
+    pieces = [text[n : n + length] for n in range(0, len(text), length)]
+    obj = {**OBJECT, "metadata": {"name": "login", "annotations": CUTS[cut](pieces)}}
+
+    shown = json.dumps(mask(obj, gvk=SECRET, tag_key=b"k"))
+    told = [piece for piece in pieces if "AAAAA" not in piece and piece in shown]
+    assert len(told) <= (len(pieces) // 4 if length == 10 else 0)  # a short piece may look like a word
+    assert CANARY not in shown
+
+
+@pytest.mark.parametrize("before", range(3))
+def test_a_short_value_is_found_at_every_position_of_base64(before) -> None:
+    """Each piece alone is too short to be decoded."""
+    text = b64(b"x" * before + CANARY.encode() + b"yz1234")
+    notes = {"a": f"first {text[:8]}", "b": f"second {text[8:16]}", "c": f"third {text[16:]}"}
+    obj = {**OBJECT, "metadata": {"name": "login", "annotations": notes}}
+
+    shown = mask(obj, gvk=SECRET, tag_key=b"k")["metadata"]["annotations"]
+    assert not any(text[8:16] in one or text[16:] in one for one in shown.values())
 
 
 def test_what_cannot_be_decoded_is_masked_beside_a_masked_value_only() -> None:

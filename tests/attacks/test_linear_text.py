@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from applyviz.engine.diff.credentials import redact
+from applyviz.engine.diff.repeating import Repeats
 from applyviz.engine.planning.conflicts.server_errors import ServerError, find_path, read_server_errors
 from applyviz.guide.owned import own_fields
 from applyviz.kubernetes.parity.status import StatusError
@@ -40,6 +41,11 @@ def hide(text: str) -> None:
     redact(text, lambda value, name: "")
 
 
+def find_cut(text: str) -> None:
+    notes = {f"note{n}": text[n : n + 500] for n in range(0, len(text), 500)}
+    assert Repeats(["q7Rz0xWv-canary"]).find_cut(notes, notes)
+
+
 HOSTILE: dict[str, tuple[Callable[[str], None], Callable[[int], str]]] = {
     "blanks before nothing": (select, lambda n: " " * n + "("),
     "blanks behind an operator": (select, lambda n: "a=" + " " * n + "("),
@@ -55,6 +61,7 @@ HOSTILE: dict[str, tuple[Callable[[str], None], Callable[[int], str]]] = {
     "parts of web tokens": (hide, lambda n: "eyJabcdefgh." * (n // 12)),
     "beginnings of flow maps": (hide, lambda n: "{token: " * (n // 8)),
     "names of flow maps": (hide, lambda n: "{" + "{a" * (n // 2) + "token"),
+    "pieces of base64": (find_cut, lambda n: "aB3dE6gH9 " * (n // 10)),
     "quotes of flow maps": (hide, lambda n: "{token: '" * (n // 9)),
 }
 

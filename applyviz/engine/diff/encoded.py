@@ -30,6 +30,10 @@ _PART = re.compile(
 _OPAQUE = re.compile(r"[A-Za-z0-9+/_-]{64,}={0,2}")
 _HEX = re.compile(r"[0-9A-Fa-f]*")
 _LONGEST_DIGEST = 128
+_LONGEST_PIECE = 64
+# A piece of an encoded text between words; longer ones are parts of their own.
+_PIECE = re.compile(r"[A-Za-z0-9+/_-]{8,}+")
+_SMALL, _CAPITAL = re.compile("[a-z]"), re.compile("[A-Z]")
 _TURN = re.compile(r"[a-z][A-Z]|[A-Z][a-z]|[A-Za-z][0-9]|[0-9][A-Za-z]")
 # gzip, and zlib of every usual level.
 _COMPRESSED = (b"\x1f\x8b", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
@@ -53,6 +57,14 @@ class DecodedText:
 
     texts: tuple[str, ...] = ()
     is_whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """The words of a text that may be pieces of an encoded text; `surely`: those that are no word of a language."""
+
+    maybe: tuple[str, ...] = ()
+    surely: tuple[str, ...] = ()
 
 
 class _OverError(Exception):
@@ -90,6 +102,17 @@ class _Budget:
 def looks_encoded(text: str) -> bool:
     """Return whether a text, or a part of it, may be encoded; most texts are not, and this says so at once."""
     return next(find_parts(text), None) is not None
+
+
+def find_pieces(text: str) -> Pieces:
+    """Return the words that turn as often as base64 does between small letters, capital letters and digits."""
+    turns = {
+        word: len(_TURN.findall(word))
+        for word in _PIECE.findall(text)
+        if len(word) < _LONGEST_PIECE and _SMALL.search(word) and _CAPITAL.search(word)
+    }
+    maybe = tuple(word for word, count in turns.items() if 8 * count >= len(word))
+    return Pieces(maybe, tuple(word for word in maybe if 4 * turns[word] >= len(word)))
 
 
 def find_parts(text: str) -> Iterator[tuple[int, int]]:

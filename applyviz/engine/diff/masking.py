@@ -39,7 +39,7 @@ from applyviz.engine.diff.embedded import (
     names_secret,
     parse_embedded,
 )
-from applyviz.engine.diff.encoded import decode_all, find_parts, looks_encoded
+from applyviz.engine.diff.encoded import decode_all, find_parts
 from applyviz.engine.diff.entry_names import mask_names, write_object
 from applyviz.engine.diff.marks import is_masked
 from applyviz.engine.diff.mask_policy import DEFAULT_POLICY, Beside, MaskPolicy
@@ -216,7 +216,9 @@ class Masker:
             if is_secret and is_resolved and key not in OBJECT_META:
                 masked[key] = self.mask_value(value, below)
             elif key == "annotations" and isinstance(value, Mapping):
-                masked[key] = {k: self._mask_annotation(v, (*below, k), is_secret) for k, v in value.items()}
+                shown = {k: self._mask_annotation(v, (*below, k), is_secret) for k, v in value.items()}
+                cut = self.repeats.find_cut(value, shown)
+                masked[key] = shown | {k: self.mask_value(value[k], (*below, k)) for k in cut}
             else:
                 masked[key] = self._walk(value, below)
         return masked
@@ -232,22 +234,15 @@ class Masker:
         embedded = None if self.is_guarded and path[-1] != _LAST_APPLIED else self.plain.parse(value)
         if embedded is not None:
             masked = self._mask_embedded(embedded, path, value, is_secret=is_secret)
-            if self.repeats.are_in(masked) or self._repeats_decoded(masked):
+            if self.repeats.are_in(masked) or self.repeats.are_encoded_in(masked):
                 return self.mask_value(value, path)
             return masked if masked != value else self._mask_encoded(value, path)
-        if self._repeats_decoded(value):
+        if self.repeats.are_encoded_in(value):
             return self.mask_value(value, path)
         is_unreadable = bool(value) and (path[-1] == _LAST_APPLIED or (is_secret and "{" in value))
         if is_unreadable or self._looks_secret(value) or self.is_guarded or self.repeats.are_in(value):
             return self.mask_value(value, path)
         return self._walk(value, path)
-
-    def _repeats_decoded(self, text: str) -> bool:
-        """Return whether a text holds a value of this object encoded, or what the limits do not allow to decode."""
-        if not self.repeats or not looks_encoded(text):
-            return False
-        decoded = decode_all(text)
-        return not decoded.is_whole or any(map(self.repeats.are_in, decoded.texts))
 
     def _mask_encoded(self, text: str, path: Path) -> str:
         """Mask the parts of a text that hold, encoded, an object with masked values; the rest is read as it is."""

@@ -15,6 +15,8 @@ from typing import Any
 from urllib.parse import quote
 
 from applyviz.engine.diff.embedded import OBJECT_META, decode_secret, hides_field, names_secret
+from applyviz.engine.diff.encoded import decode_all, find_pieces, looks_encoded
+from applyviz.engine.diff.marks import OPEN
 from applyviz.engine.diff.plain_values import PlainValues
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONValue
@@ -24,6 +26,8 @@ _TINY = 4
 _MOST_RUNS = 262_144
 _BLANK = re.compile(r"\\[nrt]|\s+")
 _QUOTES = "\"'`"
+# As many letters as a part of a text has that is compressed or encrypted, if nothing reads it.
+_LEAST_PIECES = 64
 
 
 def find_secrets(
@@ -90,9 +94,17 @@ def _collect_values(value: JSONValue, is_encoded: bool, found: set[str]) -> None
 def _list_forms(secret: str) -> set[str]:
     raw = secret.encode("utf-8", "surrogatepass")
     written = json.dumps(secret, ensure_ascii=False)[1:-1]
-    encoded = (base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode())
+    encoded = (base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode(), *_encode_inside(raw))
     shown = {secret, secret[::-1], written, json.dumps(secret)[1:-1], quote(raw, safe=""), raw.hex(), *encoded}
     return {_BLANK.sub("", form) for form in shown} - {""}
+
+
+def _encode_inside(raw: bytes) -> Iterator[str]:
+    """Yield the base64 of bytes at other positions of a longer text, without the letters that depend on that text."""
+    for before in (1, 2):
+        written = base64.b64encode(bytes(before) + raw).decode()[before + 1 : 8 * (before + len(raw)) // 6]
+        if len(written) >= _RUN:
+            yield written
 
 
 class Repeats:
@@ -110,6 +122,30 @@ class Repeats:
         """Whether there is any value."""
         return bool(self._runs or self._short)
 
+    def are_encoded_in(self, text: str) -> bool:
+        """Return whether a text holds a value encoded, or what the limits do not allow to decode."""
+        if not self or not looks_encoded(text):
+            return False
+        decoded = decode_all(text)
+        return not decoded.is_whole or any(map(self.are_in, decoded.texts))
+
+    def find_cut(self, texts: Mapping[str, JSONValue], shown: Mapping[str, JSONValue]) -> set[str]:
+        """Return the names of texts in which, together, an encoded copy may stand in pieces between words.
+
+        - `shown`: the same texts without what is masked already.
+        """
+        if not self:
+            return set()
+        left = {name: find_pieces(text) for name, text in shown.items() if isinstance(text, str)}
+        if sum(len(piece) for pieces in left.values() for piece in pieces.surely) >= _LEAST_PIECES:
+            return {name for name, pieces in left.items() if pieces.maybe}
+        read = {name: texts[name] if str(one).startswith(OPEN) else one for name, one in shown.items()}
+        every = [(name, piece) for name in sorted(read, key=_sort_numbers) for piece in _list_pieces(read[name])]
+        owners = [name for name, piece in every for _ in piece]
+        joined = "".join(piece for _, piece in every)
+        found = (n for n in range(len(joined) - _RUN + 1) if joined[n : n + _RUN] in self._runs)
+        return {owner for n in found for owner in (owners[n], owners[n + _RUN - 1])}
+
     def are_in(self, text: str) -> bool:
         """Return whether the text contains one of the values, or a recognizable part of one."""
         if self._runs:
@@ -117,6 +153,14 @@ class Repeats:
             if any(compact[n : n + _RUN] in self._runs for n in range(len(compact) - _RUN + 1)):
                 return True
         return bool(self._short) and any(word in self._short for word in _list_words(text))
+
+
+def _list_pieces(text: JSONValue) -> tuple[str, ...]:
+    return find_pieces(text).maybe if isinstance(text, str) else ()
+
+
+def _sort_numbers(name: str) -> str:
+    return re.sub("[0-9]+", lambda found: found[0].zfill(9), name)
 
 
 def _list_words(text: str) -> Iterator[str]:
