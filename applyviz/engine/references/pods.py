@@ -59,8 +59,11 @@ def _is_optional(source: JSONObject) -> bool:
 
 def _list_environment(pod: _Pod, container: JSONObject, where: PlainPath) -> Iterator[Reference]:
     for n, variable in list_entries(container.get("env")):
+        given = map_at(variable, "valueFrom")
+        if not given:  # hot: most variables have a value, and name nothing
+            continue
         for field, kind in (("configMapKeyRef", _CONFIG), ("secretKeyRef", _SECRET)):
-            source = map_at(variable, "valueFrom", field)
+            source = map_at(given, field)
             path = (*pod.path, *where, "env", n, "valueFrom", field)
             target = ("", kind, pod.namespace, text_at(source, "name"))
             key, is_optional = text_at(source, "key"), _is_optional(source)
@@ -126,7 +129,8 @@ def _list_volume(pod: _Pod, volume: JSONObject, path: PlainPath, mounts: list[st
     for field, source in volume.items():
         for name_field in ("secretRef", "nodePublishSecretRef"):
             name = text_at(source, name_field, "name")
-            yield pod.refer(ReferenceKind.CONFIGURATION, (*path, field, name_field), _SECRET, name)
+            if name:
+                yield pod.refer(ReferenceKind.CONFIGURATION, (*path, field, name_field), _SECRET, name)
 
 
 def list_pod_references(template: PodTemplate, namespace: str) -> Iterator[Reference]:

@@ -22,5 +22,6 @@ def text_at(value: JSONValue, *path: str) -> str:
 def list_entries(value: JSONValue) -> Iterator[tuple[int, JSONObject]]:
     """Yield the maps of a list with their positions."""
     for position, entry in enumerate(value if isinstance(value, list) else ()):
-        if isinstance(entry, Mapping):
+        # Hot: `isinstance` with an abstract class costs ten times as much as the exact type.
+        if type(entry) is dict or isinstance(entry, Mapping):
             yield position, entry

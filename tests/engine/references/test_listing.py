@@ -9,8 +9,9 @@ import pytest
 import yaml
 
 from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.references import pods
 from applyviz.engine.references.listing import list_references, list_selections
-from applyviz.engine.references.model import ReadMode
+from applyviz.engine.references.model import ReadMode, Reference
 from applyviz.engine.references.pods import find_pod_template
 from applyviz.engine.references.selectors import LabelSelector, LabelSelectorRequirement, read_selector
 
@@ -98,3 +99,16 @@ def test_pods_are_found_where_kinds_have_them():
         "spec",
         None,
     ]
+
+
+def test_a_variable_with_a_value_makes_no_reference(monkeypatch):
+    made = []
+    monkeypatch.setattr(pods, "Reference", lambda *values, **named: made.append(values) or Reference(*values, **named))
+    source = {"secretKeyRef": {"name": "login", "key": "word"}}
+    variables = [{"name": f"V{n}", "value": "x"} for n in range(50)] + [{"name": "W", "valueFrom": source}]
+    pod = {"spec": {"containers": [{"name": "main", "env": variables}], "volumes": [{"name": "v", "emptyDir": {}}] * 9}}
+
+    found = list(pods.list_pod_references(pods.find_pod_template(pod), "shop"))
+
+    assert [one.path[-1] for one in found if one.target[3]] == ["secretKeyRef"]
+    assert len(made) < 20
