@@ -25,7 +25,13 @@ def is_masked(value: JSONValue | bytes, plain: Container[object] = ()) -> bool:
         return is_masked_text(value)
     # Hot: `isinstance` with an abstract class costs ten times as much as with a class.
     if isinstance(value, dict) or (not isinstance(value, list | bytes) and isinstance(value, Mapping)):
-        return value not in plain and any(is_masked(k) or is_masked(v, plain) for k, v in value.items())
+        if value in plain:
+            return False
+        # Hot, too: most parts are texts, and calls for them cost more than the search.
+        return any(map(is_masked, value)) or any(
+            (OPEN in item or _OPEN_ESCAPED in item) if type(item) is str else is_masked(item, plain)
+            for item in value.values()
+        )
     if isinstance(value, bytes):
         return _OPEN_BYTES in value
     return isinstance(value, list | tuple) and value not in plain and any(is_masked(item, plain) for item in value)

@@ -344,6 +344,8 @@ class Masker:
             return text
         if self._is_credential(path[-1]) and holds_value(text):
             return self.mask_value(text, path)
+        if self.plain.is_plain_text(text):
+            return text
         if len(text) >= 16 and ("ecret" in text or "SECRET" in text or self.policy.passwords.names_any(text)):
             embedded = parse_embedded(text)
             masked = self._mask_embedded(embedded, path, text, is_secret=False) if embedded is not None else text

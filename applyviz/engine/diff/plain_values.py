@@ -119,7 +119,7 @@ class PlainValues:
 
     def _find(self, value: object) -> bool:
         if isinstance(value, str):
-            return self._is_plain_text(value)
+            return self.is_plain_text(value)
         if not isinstance(value, dict | list):
             return type(value) in _SCALARS
         if id(value) not in self._seen:
@@ -133,12 +133,12 @@ class PlainValues:
         for name, below in value.items():  # hot: most names are plain, and most parts texts or empty
             if not _is_plain_name(name) or (names is not None and names.fullmatch(name[:1000])):
                 is_plain = False
-            if type(below) is dict and not below:  # a field of managedFields
-                continue
-            if not isinstance(below, str):  # containers are looked through even where another part is not plain
-                is_plain = self._find(below) and is_plain
-            elif is_plain and not texts.get(below):
-                is_plain = self._is_plain_text(below)
+            kind = type(below)
+            if kind is str:
+                if is_plain and not texts.get(below):
+                    is_plain = self.is_plain_text(below)
+            elif kind not in _SCALARS and (below or kind is not dict):  # an empty map is a field of managedFields
+                is_plain = self._find(below) and is_plain  # looked through even where another part is not plain
         if not _TEMPLATES.isdisjoint(value):
             is_plain = not self._exclude_templates(value) and is_plain
         return is_plain
@@ -155,10 +155,13 @@ class PlainValues:
 
     def _may_be_secret(self, value: dict[str, object]) -> bool:
         """Return whether a map claims to be of a kind with secrets, or names fields, or values a credential's name."""
-        kind, names = value.get("kind"), (value.get("name"), value.get("key"))
-        is_named = "value" in value and any(isinstance(name, str) and not self._is_plain_name(name) for name in names)
+        if "value" in value:
+            names = (value.get("name"), value.get("key"))
+            if any(isinstance(name, str) and not self._is_plain_name(name) for name in names):
+                return True
+        kind = value.get("kind")
         is_kind = isinstance(kind, str) and (names_secret(kind) or self._passwords.claims_any(value))
-        return is_named or is_kind or "managedFields" in value
+        return is_kind or "managedFields" in value
 
     def _find_in_list(self, items: list[object]) -> bool:
         is_plain = True
@@ -175,7 +178,8 @@ class PlainValues:
     def _is_plain_name(self, name: str) -> bool:
         return _is_plain_name(name) and (self._names is None or self._names.fullmatch(name[:1000]) is None)
 
-    def _is_plain_text(self, text: str) -> bool:
+    def is_plain_text(self, text: str) -> bool:
+        """Return whether a text under a plain name is shown unchanged; each text is judged once."""
         found = self._texts.get(text)
         if found is None:
             found = self._texts[text] = _is_plain_text(text) and not self._passwords.are_in(text)

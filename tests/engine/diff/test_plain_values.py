@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from applyviz.engine.diff import plain_values
+from applyviz.engine.diff import masking, plain_values
 from applyviz.engine.diff.embedded import parse_embedded
 from applyviz.engine.diff.marks import OPEN, is_masked
 from applyviz.engine.diff.masking import Beside, MaskPolicy, mask
@@ -74,6 +74,9 @@ class _NothingIsPlain(PlainValues):
     def __contains__(self, value: object) -> bool:
         return False
 
+    def is_plain_text(self, text):
+        return False
+
     def parse(self, text):
         return parse_embedded(text)
 
@@ -109,6 +112,16 @@ def test_a_plain_part_is_the_very_same():
 
     assert masked["spec"]["containers"] is obj["spec"]["containers"]
     assert masked["spec"]["token"] != "x"
+
+
+def test_a_text_that_was_judged_plain_is_not_decoded_again(monkeypatch):
+    searched = []
+    monkeypatch.setattr(masking, "find_parts", lambda text: searched.append(text) or [])
+    owner = {"manager": "an-editor", "operation": "Apply", "fieldsV1": {"f:spec": {}}}
+    obj = {"metadata": {"name": "a-name-of-some-length", "annotations": {"note": "b" * 40}, "managedFields": [owner]}}
+
+    assert mask(obj, gvk=KINDS[0], tag_key=KEY) == obj
+    assert searched == []
 
 
 @pytest.mark.parametrize(
