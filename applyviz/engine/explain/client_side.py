@@ -28,7 +28,7 @@ from applyviz.engine.explain.verdict import (
     render_above,
 )
 from applyviz.engine.explain.versions import ObjectVersions
-from applyviz.engine.objects.owners import Owner
+from applyviz.engine.objects.owners import Owner, name_owner
 from applyviz.engine.objects.paths import FieldPath, element_value, render_path
 from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.engine.schema.model import Node
@@ -75,8 +75,8 @@ def _judge_kept(versions: ObjectVersions, manager: str, owners: tuple[Owner, ...
 
 
 def name_owners(owners: Iterable[Owner]) -> str:
-    """Return the names of field managers, each once: `kubectl-edit, helm`."""
-    return ", ".join(dict.fromkeys(o.manager or "unknown" for o in owners))
+    """Return the names of field managers, each once: `kubectl-edit, hpa (scale)`."""
+    return ", ".join(dict.fromkeys(name_owner(o.manager, o.subresource) for o in owners))
 
 
 def _judge_cleared(versions: ObjectVersions, path: FieldPath) -> tuple[Reason, str]:

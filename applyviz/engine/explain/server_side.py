@@ -28,7 +28,7 @@ from applyviz.engine.explain.verdict import (
 )
 from applyviz.engine.explain.versions import ObjectVersions
 from applyviz.engine.objects.errors import Conflict
-from applyviz.engine.objects.owners import Owner
+from applyviz.engine.objects.owners import Owner, name_owner
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.schema.walk import MISSING
@@ -52,7 +52,7 @@ def judge_apply(
     after, live, wanted, _, _, owners_before, owners_after, _ = row
     operation = name_operation(live, after)
     if conflicts and operation is UNCHANGED:
-        names = ", ".join(dict.fromkeys(c.manager for c in conflicts))
+        names = ", ".join(dict.fromkeys(name_owner(c.manager, c.subresource) for c in conflicts))
         is_equal = _is_equal(versions, path, wanted, live)
         return LeafExplanation(
             FieldOperation.CONFLICT, Reason.CONFLICTS_WHILE_EQUAL if is_equal else Reason.CONFLICTS, names

@@ -18,3 +18,9 @@ class Owner:
     api_version: str = ""
     subresource: str = ""
     time: str = ""
+
+
+def name_owner(manager: str, subresource: str) -> str:
+    """Return a field manager with the subresource that it wrote through: `kubectl (scale)`, an autoscaler's write."""
+    name = manager or "unknown"
+    return f"{name} ({subresource})" if subresource else name

@@ -175,6 +175,7 @@ def _present_conflict(change: engine.PlannedObject, conflict: Conflict) -> JSONO
         "field": render_path(conflict.path),
         "field_manager": conflict.manager,
         "operation": conflict.operation,
+        "subresource": conflict.subresource,
         "manifest": shown.text if shown else None,
         "live": kept.text if kept else None,
         "is_equal": is_equal_to_live(change, conflict.path),

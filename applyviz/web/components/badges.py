@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from applyviz.engine.explain.reasons import FieldOperation
+from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.planning.model.plan import Certainty, Operation
 from applyviz.engine.risks.model import RiskLevel
 
@@ -49,6 +49,19 @@ FIELD_STYLES: dict[FieldOperation, Appearance] = {
     FieldOperation.CONFLICT: Appearance("!", _("conflict"), "remove"),
     FieldOperation.NOT_REMOVED: Appearance("≠", _("removal blocked"), "keep"),
 }
+
+_FILLED = Appearance("~", _("filled"), "change")
+
+
+def is_filling(reason: FieldReason) -> bool:
+    """Return whether an empty section gets fields: its empty value goes, and nothing is removed."""
+    return reason.reason is Reason.MAKES_ROOM and reason.path[-1][0] == "f"
+
+
+def style_field(reason: FieldReason) -> Appearance:
+    """Return how a page shows what happens to a field."""
+    return _FILLED if is_filling(reason) else FIELD_STYLES[reason.operation]
+
 
 LEVEL_STYLES: dict[RiskLevel, Appearance] = {
     RiskLevel.HIGH: Appearance("!", _("high risk"), "remove"),

@@ -42,6 +42,7 @@ def test_conflict_high_risks_and_blockers_are_told(team, program):
         "field": ".data.a",
         "field_manager": "somebody",
         "operation": "Apply",
+        "subresource": "",
         "manifest": '"2"',
         "live": '"1"',
         "is_equal": False,

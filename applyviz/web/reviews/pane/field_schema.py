@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.schema.model import ListType, MapType
-from applyviz.web.components.badges import FIELD_STYLES, Appearance
+from applyviz.web.components.badges import Appearance, style_field
 from applyviz.web.components.owners import OwnerChip, present_owners
 from applyviz.web.components.values import Shown, show_value
 from applyviz.workflow.live.field_details import FieldFacts, PastMove
@@ -114,7 +114,7 @@ def _present_past(move: PastMove, you: str) -> PastRow:
         run_number=move.run_number,
         url=reverse("runs:show-result", args=[move.run_number, move.position]),
         by=move.by,
-        style=FIELD_STYLES[move.reason.operation],
+        style=style_field(move.reason),
         before=show_value(versions.in_live.find(path)),
         after=show_value(versions.in_after.find(path)),
         owners_before=present_owners(move.reason.owners_before, you=you),

@@ -12,7 +12,7 @@ from applyviz.engine.objects.values import is_same_json
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.requests.options import ApplyMode
-from applyviz.web.components.badges import FIELD_STYLES
+from applyviz.web.components.badges import style_field
 from applyviz.web.components.field_strip import FieldStrip, present_opened_strip, present_strip
 from applyviz.web.components.values import ABSENT, show_value
 
@@ -59,7 +59,7 @@ def present_strips(
     values, is_known = _read_values(change, reason, mode=mode, you=you, applied=applied)
     picture = read_three_way(reason, values, is_known=is_known, is_equal=is_equal)
     shown = [show_value(value) for value in values]
-    tone = FIELD_STYLES[reason.operation].tone
+    tone = style_field(reason).tone
     return present_strip(picture, shown, tone=tone), present_opened_strip(picture, shown, tone=tone)
 
 

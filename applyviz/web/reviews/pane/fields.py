@@ -21,7 +21,7 @@ from applyviz.engine.objects.paths import FieldPath, element_value, render_path
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
-from applyviz.web.components.badges import FIELD_STYLES, Appearance
+from applyviz.web.components.badges import Appearance, is_filling, style_field
 from applyviz.web.components.field_paths import name_element
 from applyviz.web.components.field_strip import FieldStrip
 from applyviz.web.components.owners import OwnerChip, present_owners
@@ -177,6 +177,8 @@ def select_reasons(change: PlannedObject, chosen: FieldFilter) -> list[tuple[int
         return found
     if chosen is FieldFilter.KEPT:  # what others set comes first, before many defaults
         found.sort(key=lambda one: one[1].reason is Reason.LIVE_ONLY)
+    if chosen is FieldFilter.REMOVED:
+        found = [one for one in found if not is_filling(one[1])]
     # The key of an entry goes without saying where the entry has another row.
     shown_entries = {r.path[:-1] for _n, r in found if not _repeats_key(r.path)}
     return [
@@ -279,7 +281,7 @@ def _present_row(
     return FieldRow(
         index=index,
         path=path,
-        style=FIELD_STYLES[reason.operation],
+        style=style_field(reason),
         live=show_value(live),
         after=show_value(after),
         is_changed=not is_same,

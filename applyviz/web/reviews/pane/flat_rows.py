@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.explain.surprises import is_surprising
 from applyviz.engine.objects.lookups import FieldFinder
+from applyviz.engine.objects.owners import name_owner
 from applyviz.engine.objects.paths import FieldPath, field
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.requests.options import ApplyOptions
@@ -159,10 +160,7 @@ def _find_notes(change: PlannedObject) -> dict[FieldPath, str]:
 
 def _describe_dropped(reason: FieldReason) -> str:
     """Return who keeps a field that left the manifest: an autoscaler writes the scale of an object."""
-    names = [
-        _("%(manager)s (scale)") % {"manager": o.manager} if o.subresource == "scale" else o.manager
-        for o in reason.owners_after
-    ]
+    names = [name_owner(owner.manager, owner.subresource) for owner in reason.owners_after]
     owners = ", ".join(dict.fromkeys(names))
     text = ngettext(
         "no longer in the manifest, but kept: %(owners)s owns it",

@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from applyviz.engine.objects.lookups import FieldFinder
+from applyviz.engine.objects.owners import name_owner
 from applyviz.engine.objects.paths import FieldPath, element_value, fields, render_path
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject
@@ -214,13 +215,21 @@ def _count_restarting(change: engine.PlannedObject, path: FieldPath) -> int:
     return count_restarting(change.ref, live) if live is not None and path[:2] == fields("spec", "template") else 0
 
 
+def _name_conflicting(change: engine.PlannedObject) -> dict[FieldPath, list[str]]:
+    """Return the conflicting managers of each field, with the subresource that they wrote it through."""
+    named: dict[FieldPath, list[str]] = {}
+    for conflict in change.conflicts:
+        named.setdefault(conflict.path, []).append(name_owner(conflict.manager, conflict.subresource))
+    return named
+
+
 def list_conflicts(
     change: engine.PlannedObject, *, you: str, link_patch: Callable[[int, int], str] | None = None
 ) -> dict[str, ConflictRow]:
     """Return the open conflicts with their options, by field; `link_patch(index, key)` is the address of a patch."""
-    found = {}
+    found, named = {}, _name_conflicting(change)
     for index, conflicting in enumerate(change.open_fields):
-        managers = ", ".join(conflicting.managers)
+        managers = ", ".join(named.get(conflicting.path, conflicting.managers))
         cards, pods = [], _count_restarting(change, conflicting.path)
         for key, option in enumerate(conflicting.options, 1):
             who = {"manager": managers, "you": you, "patch_url": link_patch(index, key) if link_patch else ""}
