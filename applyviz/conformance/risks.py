@@ -167,18 +167,18 @@ class Facts:
 
     @cached_property
     def rolls(self) -> bool:
-        """Whether the pod template of a workload with pods differs, after defaults."""
+        """Whether the pod template of a workload whose pods stay differs, after defaults."""
         if self.gvk.group != "apps" or self.gvk.kind not in _ROLLED or self.live is None or self.is_refused:
             return False
         old, new = (get_at(obj, _TEMPLATE, None) for obj in (self.live, self.after))
         counted = ("status", "desiredNumberScheduled") if self.gvk.kind == "DaemonSet" else ("spec", "replicas")
-        has_pods = get_at(self.live, counted, 1) != 0
+        has_pods = get_at(self.live, counted, 1) != 0 and get_at(self.after, ("spec", "replicas"), 1) != 0
         return has_pods and not is_same_json(old, new)
 
     @cached_property
     def waits(self) -> bool:
         """Whether pods keep their template: the workload is paused, waits for deletions, or excludes all pods."""
-        pods = get_at(self.live, ("spec", "replicas"), 1)
+        pods = min(get_at(obj, ("spec", "replicas"), 1) for obj in (self.live, self.after))
         partition = get_at(self.after, ("spec", "updateStrategy", "rollingUpdate", "partition"), 0)
         is_excluded = isinstance(partition, int) and isinstance(pods, int) and partition >= pods > 0
         is_deleted_first = get_at(self.after, ("spec", "updateStrategy", "type"), "") == "OnDelete"

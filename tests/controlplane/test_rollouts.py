@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from applyviz.engine.requests.options import ApplyOptions
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.engine.risks.restarts import PODS_RESTART, TEMPLATE_WAITS
 from applyviz.engine.risks.sentences import describe_risk
 from applyviz.records.enums import Outcome, RolloutState, RunState
@@ -157,3 +157,24 @@ def test_kind_and_object_of_it_go_in_one_run(plane):
         RunState.APPLIED,
         [("CustomResourceDefinition", Outcome.VERIFIED), ("Lamp", Outcome.VERIFIED)],
     )
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
+def test_pod_that_is_scaled_away_does_not_restart(plane, kind):
+    """A controller scales down before it replaces pods, so that only a pod that stays gets a successor."""
+    product, name = Product(plane), f"shrinking-{kind.lower()}"
+    spec = {} if kind == "Deployment" else {"serviceName": name, "podManagementPolicy": "Parallel"}
+    text = _deployment(name, replicas=2, **spec).replace("kind: Deployment", f"kind: {kind}")
+    _run(product, {"web.yaml": text}, 1)
+    plane.kubectl("wait", "--for=jsonpath={.status.replicas}=2", f"{kind}/{name}", "--timeout=60s")
+
+    run = _run(product, {"web.yaml": text.replace("replicas: 2", "replicas: 1").replace("web:1", "web:2")}, 5)
+
+    (told,) = _describe_risks(run)
+    assert told.startswith("1 pod restarts because the pod template changes: ")
+    plane.kubectl("wait", "--for=jsonpath={.status.updatedReplicas}=1", f"{kind}/{name}", "--timeout=60s")
+    only, path = f"--field-selector=involvedObject.name={name}", "jsonpath={range .items[*]}{.message}{';'}{end}"
+    said = plane.kubectl("get", "events", only, "--sort-by=.metadata.resourceVersion", "-o", path).stdout
+    first, then = ("from 2 to 1", "from 0 to 1") if kind == "Deployment" else (f"Delete Pod {name}-1", "Create Pod")
+    assert -1 < said.find(first) < said.rfind(then), said

@@ -162,6 +162,12 @@ def count_pods(kind: str, live: JSONObject) -> int | None:
     return found if isinstance(found, int) else None
 
 
+def _count_staying(kind: str, live: JSONObject, result: JSONObject) -> int | None:
+    """Return how many live pods a workload still wants afterwards: controllers scale down before they replace pods."""
+    pods = count_pods(kind, live)
+    return pods if pods is None or kind == "DaemonSet" else min(pods, count_pods(kind, result) or 0)
+
+
 def _is_template_changed(live: JSONValue, result: JSONValue, *, is_merge_only: bool) -> bool:
     """Return whether a template differs for the controller, to which an absent and an empty list are the same.
 
@@ -218,7 +224,7 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
     kind, live, result = subject.ref.gvk.kind, subject.live, subject.result
     if not is_workload(subject.ref) or live is None or result is None or subject.manifest is None:
         return
-    pods, rollout = count_pods(kind, live), read_update_rules(kind, result)
+    pods, rollout = _count_staying(kind, live, result), read_update_rules(kind, result)
     if pods == 0:
         return
     is_merge_only = subject.is_merge_only or subject.after is None
