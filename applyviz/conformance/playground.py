@@ -158,7 +158,7 @@ def _align(causes: list[str], ours: list[str]) -> tuple[list[str], list[str]]:
         sorted({part for cause in side for part in _CAUSES.split(_UID.sub(_NO_UID, cause))}) for side in (causes, ours)
     )
     if any(map(_GO_NAME.search, causes)):
-        return [_STRUCT.sub("", cause) for cause in causes], [_STRUCT.sub("", cause) for cause in ours]
+        return sorted(_STRUCT.sub("", cause) for cause in causes), sorted(_STRUCT.sub("", cause) for cause in ours)
     return causes, ours
 
 

@@ -23,6 +23,7 @@ from applyviz.kubernetes.v1_36.validation import (
     autoscaling,
     config,
     definitions,
+    devices,
     discovery,
     events,
     fixed,
@@ -67,6 +68,7 @@ _CREATE: Mapping[str, Rule] = {
     **webhooks.CREATE,
     **config.CREATE,
     **definitions.CREATE,
+    **devices.CREATE,
     **storage.CREATE,
     **limits.CREATE,
     **discovery.CREATE,
@@ -89,6 +91,7 @@ _CHANGED: Mapping[str, Rule] = {
     **workloads.CHANGED,
     **config.CHANGED,
     **definitions.CHANGED,
+    **devices.CHANGED,
     **discovery.CHANGED,
     **events.CHANGED,
     **remaining.CHANGED,
@@ -102,6 +105,7 @@ _WHOLE_ON_UPDATE = frozenset(
     }
 )
 _POLICIES = ("validatingadmissionpolicies", "mutatingadmissionpolicies")
+_WEBHOOKS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
 _EXPRESSIONS = ("variables", "matchConditions", "validations")
 
 
@@ -166,14 +170,29 @@ def _validate_type(target: ResourceTarget, obj: JSONObject) -> list[FieldError]:
 
 
 def _validate_expressions(target: ResourceTarget, obj: JSONObject) -> Iterator[FieldError]:
-    """Yield the expressions of an admission policy that cannot be read; the types of what they use are not checked."""
-    for part in _EXPRESSIONS if target.plural in _POLICIES else ():
-        for i, entry in enumerate(get_at(obj, ("spec", part)) or ()):
+    """Yield the expressions that cannot be read; the types of what they use are not checked."""
+    for path, text in _list_expressions(target, obj):
+        try:
+            parse(text)
+        except NotReadableError as error:
+            yield invalid(path, text, f"compilation failed: {error}")
+
+
+def _list_expressions(target: ResourceTarget, obj: JSONObject) -> Iterator[tuple[str, str]]:
+    """Yield the expressions of admission policies, webhooks and claims of devices, with their paths."""
+    if target.plural in _POLICIES:
+        lists = [(f"spec.{part}", get_at(obj, ("spec", part))) for part in _EXPRESSIONS]
+    elif target.plural in _WEBHOOKS:
+        hooks = enumerate(obj.get("webhooks") or ())
+        lists = [(f"webhooks[{i}].matchConditions", hook.get("matchConditions")) for i, hook in hooks]
+    else:
+        yield from devices.list_expressions(target.plural, obj)
+        return
+    for path, entries in lists:
+        for i, entry in enumerate(entries or ()):
             text = entry.get("expression") or ""
-            try:
-                parse(text if text.strip() else "true")
-            except NotReadableError as error:
-                yield invalid(f"spec.{part}[{i}].expression", text, f"compilation failed: {error}")
+            if text.strip():  # an empty one is refused as such
+                yield f"{path}[{i}].expression", text
 
 
 def validate_create(target: ResourceTarget, obj: JSONObject) -> Iterator[FieldError]:

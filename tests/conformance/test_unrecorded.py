@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.unrecorded import UNRECORDED
-from tests.controlplane.playground_kinds import list_kind_inputs
+from tests.controlplane.playground_kinds import list_kind_inputs, list_rule_inputs
 
 pytestmark = pytest.mark.long
 WIDE = Path(__file__).parent / "wide"
@@ -34,6 +34,12 @@ def test_input_that_is_not_recorded_has_its_reason(seed, file):
 
     assert [name for name in recorded if name not in made] == []
     assert sorted(set(made) - set(recorded)) == sorted(set(made) & set(UNRECORDED))
+
+
+def test_every_input_of_a_rule_is_recorded():
+    made = [one["name"] for one in list_rule_inputs()]
+
+    assert list_names("playground-rules.jsonl.gz") == made
 
 
 def test_readme_counts_the_inputs_by_their_reasons():

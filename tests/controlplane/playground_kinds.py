@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.schema.builtin import bundled
 
 FILE = Path(__file__).parent / "playground-kinds.yaml"
+RULES = Path(__file__).parent / "playground-rules.yaml"
 # One in so many combinations is taken.
 _SPARSE = 12
 _SPARSE_BAD = 2
@@ -37,13 +38,31 @@ def list_kind_inputs(seed: str = "") -> Iterator[JSONObject]:
     """
     written = yaml.safe_load(FILE.read_text(encoding="utf-8"))
     for kind in written["kinds"]:
-        obj, definition = kind["object"], written["definitions"].get(kind.get("definition"), "")
-        is_cluster_scoped = not _is_namespaced(obj, definition)
-        for number, one in enumerate(_list_inputs(obj, kind["fields"], seed)):
-            named = copy.deepcopy(one)
-            if is_cluster_scoped and obj["kind"] != "CustomResourceDefinition":
-                named = _rename(named, obj["metadata"]["name"], number)
-            yield named | {"crds": definition, "is_cluster_scoped": is_cluster_scoped, "group": _find_name(obj)}
+        definition = written["definitions"].get(kind.get("definition"), "")
+        yield from _place(kind["object"], definition, _list_inputs(kind["object"], kind["fields"], seed))
+
+
+def list_rule_inputs() -> Iterator[JSONObject]:
+    """Return the inputs of `playground-rules.yaml`: each value in a new object and as a change."""
+    for kind in yaml.safe_load(RULES.read_text(encoding="utf-8"))["kinds"]:
+        yield from _place(kind["object"], "", _list_refusals(kind["object"], kind["fields"]))
+
+
+def _place(obj: JSONObject, definition: str, inputs: Iterable[JSONObject]) -> Iterator[JSONObject]:
+    is_cluster_scoped = not _is_namespaced(obj, definition)
+    for number, one in enumerate(inputs):
+        named = copy.deepcopy(one)
+        if is_cluster_scoped and obj["kind"] != "CustomResourceDefinition":
+            named = _rename(named, obj["metadata"]["name"], number)
+        yield named | {"crds": definition, "is_cluster_scoped": is_cluster_scoped, "group": _find_name(obj)}
+
+
+def _list_refusals(obj: JSONObject, fields: Mapping[str, JSONObject]) -> Iterator[JSONObject]:
+    for path, field in fields.items():
+        for index, bad in enumerate(field["bad"]):
+            for is_new, mode in ((True, ("client", "server")[index % 2]), (False, ("server", "client")[index % 2])):
+                name = f"rule-{_find_name(obj)}-{path.lower()}-{'new' if is_new else 'changed'}-{index}"
+                yield _write_input(obj, path.split("."), {"is_new": is_new, "manifest": bad}, mode) | {"name": name}
 
 
 def _is_namespaced(obj: JSONObject, definition: str) -> bool:

@@ -2,7 +2,8 @@
 
 `python -m tests.controlplane.playground_record FOLDER` writes `playground.jsonl.gz`, one input with its answer a line,
 for `manage.py conformance`; with `kinds` behind it, it writes `playground-kinds.jsonl.gz`, the inputs of every kind;
-with `kinds SEED`, it writes `playground-SEED.jsonl.gz`, other inputs of every kind.
+with `kinds SEED`, it writes `playground-SEED.jsonl.gz`, other inputs of every kind; with `rules`, it writes
+`playground-rules.jsonl.gz`, what rules refuse.
 The live object of an input is read from the server, with its field owners.
 """
 
@@ -31,11 +32,12 @@ from tests.controlplane.binaries import find_binaries
 from tests.controlplane.controlplane import ControlPlane, Server
 from tests.controlplane.fixed_fields import Asker
 from tests.controlplane.kubectl_side import wait_until_established
-from tests.controlplane.playground_kinds import list_kind_inputs
+from tests.controlplane.playground_kinds import list_kind_inputs, list_rule_inputs
 
 HERE = Path(__file__).parent
 FILE = "playground.jsonl.gz"
 KINDS_FILE = "playground-kinds.jsonl.gz"
+RULES_FILE = "playground-rules.jsonl.gz"
 _WORKERS = 2
 # Kinds of which only one object can be live: of one name, or of one port of all nodes.
 _ALONE = ("CustomResourceDefinition", "Service")
@@ -234,14 +236,21 @@ def _record_all(plane: ControlPlane, inputs: Iterable[Input]) -> Iterator[JSONOb
             sys.stderr.write(f"{one['name']}: {error}\n")
 
 
+def _choose(words: Sequence[str]) -> tuple[str, list[Input]]:
+    """Return the file that is asked for and its inputs."""
+    if "rules" in words:
+        return RULES_FILE, list(list_rule_inputs())
+    is_wide, seed = "kinds" in words, "".join(words[1:])
+    file = f"playground-{seed}.jsonl.gz" if seed else KINDS_FILE if is_wide else FILE
+    return file, list(list_kind_inputs(seed) if is_wide else list_inputs())
+
+
 def main(folder: Path, words: Sequence[str]) -> None:
     """Record all inputs, or those of every kind; those of different kinds side by side."""
     folder.mkdir(parents=True, exist_ok=True)
-    is_wide, seed = "kinds" in words, "".join(words[1:])
-    file = folder / (f"playground-{seed}.jsonl.gz" if seed else KINDS_FILE if is_wide else FILE)
-    inputs = list(list_kind_inputs(seed) if is_wide else list_inputs())
+    file, inputs = _choose(words)
     groups = [list(found) for _, found in groupby(inputs, key=lambda one: one.get("group"))]
-    with ControlPlane(find_binaries()) as plane, gzip.open(file, "wt", encoding="utf-8") as out:
+    with ControlPlane(find_binaries()) as plane, gzip.open(folder / file, "wt", encoding="utf-8") as out:
         for definition in dict.fromkeys(one["crds"] for one in inputs if one.get("crds")):
             define(plane, definition)
         with ThreadPoolExecutor(_WORKERS) as pool:

@@ -1,7 +1,12 @@
 """Volumes and mounts of a Pod: which of them a real server refuses together (a recorded random story)."""
 
+from datetime import UTC, datetime
+
+from applyviz.engine.objects.exchange import JSON, Request
 from applyviz.kubernetes.v1_36.validation.pods import validate_pod_spec
 from applyviz.kubernetes.v1_36.validation.volumes import validate_source
+from applyviz.sandbox.api.server import Sandbox
+from applyviz.sandbox.storage.store import MemoryStore
 
 
 def _list_fields(volumes):
@@ -34,3 +39,16 @@ def test_reference_of_a_persistent_volume_to_a_secret_needs_a_namespace():
         *("cinder.secretRef.name", "cinder.secretRef.namespace"),
         "gcePersistentDisk.pdName",
     ]
+
+
+def test_priority_of_its_own_is_refused():
+    sandbox = Sandbox(MemoryStore(), lambda: datetime(2026, 6, 1, tzinfo=UTC))
+    spec = {"priority": 5, "containers": [{"name": "c", "image": "i"}]}
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
+    answer = sandbox.handle(Request("POST", "/api/v1/namespaces/default/pods", {}, JSON, body))
+
+    assert answer.status == 403
+    assert answer.message == (
+        'pods "p" is forbidden: the integer value of priority (5) must not be provided in pod spec; priority admission '
+        "controller computed 0 from the given PriorityClass name"
+    )

@@ -24,6 +24,12 @@ SUBDOMAIN_MESSAGE = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start "
     f"and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
 )
+_UNDERSCORED_LABEL = r"_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+_UNDERSCORED = rf"{_UNDERSCORED_LABEL}(\.{_UNDERSCORED_LABEL})*"
+_UNDERSCORED_MESSAGE = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must "
+    f"start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_UNDERSCORED}')"
+)
 LABEL_MESSAGE = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end "
     f"with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{_LABEL}')"
@@ -57,6 +63,12 @@ def subdomain_problems(text: str) -> list[str]:
     """Return why a text is not a DNS-1123 subdomain."""
     problems = ["must be no more than 253 bytes"] if len(text) > 253 else []
     return problems if _matches(_SUBDOMAIN, text) else [*problems, SUBDOMAIN_MESSAGE]
+
+
+def underscored_subdomain_problems(text: str) -> list[str]:
+    """Return why a text is not a DNS-1123 subdomain whose labels may begin with `_` and have more of them inside."""
+    problems = ["must be no more than 253 bytes"] if len(text) > 253 else []
+    return problems if _matches(_UNDERSCORED, text) else [*problems, _UNDERSCORED_MESSAGE]
 
 
 def label_problems(text: str) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from applyviz.engine.objects.values import MutableObject
+from applyviz.engine.objects.values import JSONObject, MutableObject
 from applyviz.kubernetes.parity.quantities import canonical_quantity, parse_quantity
 
 
@@ -18,21 +18,42 @@ def _value(text: Any) -> Decimal:
     return parsed[0] if parsed else Decimal(0)
 
 
-def _sum_requests(spec: MutableObject) -> dict[str, str]:
-    totals: dict[str, list[str]] = {}
+def sum_requests(spec: JSONObject) -> dict[str, str]:
+    """Return what the containers of a Pod request together at most, by resource.
+
+    - Rule: AggregateContainerRequests: the containers and sidecars together, or one initial container beside the
+      sidecars that started before it.
+    """
+    totals: dict[str, str] = {}
     for container in spec.get("containers") or ():
-        for name, text in (container.get("resources", {}).get("requests") or {}).items():
-            totals.setdefault(name, []).append(text)
-    result = {}
-    for name, texts in totals.items():
-        if len(texts) == 1:
-            result[name] = texts[0]
+        totals = _add(totals, container)
+    aside: dict[str, str] = {}
+    most: dict[str, str] = {}
+    for container in spec.get("initContainers") or ():
+        if container.get("restartPolicy") == "Always":
+            totals, aside = _add(totals, container), _add(aside, container)
+            most = _larger(most, aside)
+        else:
+            most = _larger(most, _add(aside, container))
+    return _larger(totals, most)
+
+
+def _add(amounts: dict[str, str], container: JSONObject) -> dict[str, str]:
+    """Return amounts and the requests of a container together; a sum is written as its first part is."""
+    result = dict(amounts)
+    for name, text in ((container.get("resources") or {}).get("requests") or {}).items():
+        if name not in amounts:
+            result[name] = text
             continue
-        is_binary = (parse_quantity(texts[0]) or (0, ""))[1] == "binary"
-        total = sum((_value(t) for t in texts), Decimal(0))
+        is_binary = (parse_quantity(amounts[name]) or (0, ""))[1] == "binary"
+        total = _value(amounts[name]) + _value(text)
         plain = canonical_quantity(f"{int(total) / 1024:.0f}Ki" if is_binary and total % 1024 == 0 else f"{total:f}")
-        result[name] = plain or texts[0]
+        result[name] = plain or amounts[name]
     return result
+
+
+def _larger(one: dict[str, str], other: dict[str, str]) -> dict[str, str]:
+    return {**one, **{name: text for name, text in other.items() if _value(text) > _value(one.get(name, "-1"))}}
 
 
 def default_pod_resources(spec: MutableObject) -> None:
@@ -43,5 +64,6 @@ def default_pod_resources(spec: MutableObject) -> None:
             resources["requests"] = {**resources["limits"], **(resources.get("requests") or {})}
     whole = spec.get("resources")
     if whole and whole.get("limits"):
-        sums = {k: v for k, v in _sum_requests(spec).items() if k in ("cpu", "memory")}
-        whole["requests"] = {**whole["limits"], **sums, **(whole.get("requests") or {})}
+        sums = {k: v for k, v in sum_requests(spec).items() if k in ("cpu", "memory")}
+        limits = {k: v for k, v in whole["limits"].items() if k in ("cpu", "memory") or k.startswith("hugepages-")}
+        whole["requests"] = {**limits, **sums, **(whole.get("requests") or {})}

@@ -46,7 +46,7 @@ def _volume(value: MutableObject) -> None:
     if not any(v is not None for k, v in value.items() if k != "name"):
         value["emptyDir"] = {}
     image = value.get("image")
-    if image and not image.get("pullPolicy"):
+    if image is not None and not image.get("pullPolicy"):
         image["pullPolicy"] = pull_policy(image.get("reference", ""))
 
 

@@ -33,12 +33,14 @@ _POD_SPECS: Mapping[str, Path] = {
         ("deployments", "statefulsets", "daemonsets", "replicasets", "replicationcontrollers", "jobs"), _TEMPLATE
     ),
 }
-# MaxUnavailableStatefulSet, CoordinatedLeaderElection, VolumeLimitScaling, DynamicKubeletConfig (removed).
+# MaxUnavailableStatefulSet, CoordinatedLeaderElection, VolumeLimitScaling, DynamicKubeletConfig (removed); v1 of
+# EndpointSlices has no topology.
 _FIELDS: Mapping[str, tuple[Path, ...]] = {
     "statefulsets": (("spec", "updateStrategy", "rollingUpdate", "maxUnavailable"),),
     "leases": (("spec", "strategy"), ("spec", "preferredHolder")),
     "csidrivers": (("spec", "preventPodSchedulingIfMissing"),),
     "nodes": (("spec", "configSource"),),
+    "endpointslices": (("endpoints", _EACH, "deprecatedTopology"),),
 }
 
 

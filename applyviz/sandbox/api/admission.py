@@ -35,7 +35,7 @@ _GATED: Mapping[str, JSONValue] = {
 def admit_create(target: ResourceTarget, obj: MutableObject, store: Store) -> None:
     """Add what admission adds to a new object, in place.
 
-    - Raises `StatusError` (403) for a priority class that does not exist.
+    - Raises `StatusError` (403) for a priority class that does not exist, and for a priority of one's own.
     """
     if target.struct is None:
         return
@@ -84,8 +84,13 @@ def _set_priority(obj: MutableObject, spec: MutableObject, store: Store) -> None
             detail = f"no PriorityClass with name {name} was found"
             raise forbidden_request("", "pods", obj["metadata"].get("name", ""), detail)
         value = _SYSTEM_PRIORITIES.get(name, 0)
+    asked = spec.get("priority")
     if chosen is not None:
         value, policy = chosen.get("value", 0), chosen.get("preemptionPolicy", policy)
+    if asked is not None and asked != value:
+        detail = f"the integer value of priority ({asked}) must not be provided in pod spec; priority admission "
+        detail += f"controller computed {value} from the given PriorityClass name"
+        raise forbidden_request("", "pods", obj["metadata"].get("name", ""), detail)
     spec["priority"], spec["preemptionPolicy"] = value, spec.get("preemptionPolicy") or policy
 
 

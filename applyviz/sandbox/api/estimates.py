@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Lock
+from types import MappingProxyType
 from typing import Any
 
 from applyviz.engine.objects.exchange import JSON, Answer, Request
@@ -24,6 +25,7 @@ from applyviz.engine.schema.autoscalers import convert_autoscaler
 from applyviz.engine.schema.model import KindSchema, Node, Resource, SchemaOrigin
 from applyviz.engine.schema.nodes import SchemaNode
 from applyviz.kubernetes.parity.decoding import DecodeError
+from applyviz.kubernetes.v1_36.validation.devices import ADMIN_LABEL
 from applyviz.sandbox.api.admission import FIXED_SIZE
 from applyviz.sandbox.api.server import Sandbox
 from applyviz.sandbox.storage.bodies import materialize
@@ -65,7 +67,14 @@ class EstimatingServer:
         self._kinds: dict[str, KindSchema] = {}
 
     def answer(
-        self, request: Request, live: JSONObject | None, *, kind: KindSchema, resource: Resource, now: str
+        self,
+        request: Request,
+        live: JSONObject | None,
+        *,
+        kind: KindSchema,
+        resource: Resource,
+        now: str,
+        namespace: JSONObject | None = None,
     ) -> Answer | None:
         """Return the server's answer to the write, None if it cannot be estimated."""
         route = parse_path(request.path)
@@ -74,7 +83,7 @@ class EstimatingServer:
         with self._lock:
             self._time = datetime.fromisoformat(now)
             try:
-                return self._answer(request, route, live, kind, resource)
+                return self._answer(request, route, live, kind, resource, namespace)
             except (DecodeError, LookupError, TypeError, AttributeError, ValueError):
                 return None  # live does not fit its kind in v1.36.3
 
@@ -121,13 +130,15 @@ class EstimatingServer:
         return target
 
     @contextmanager
-    def _holding(self, key: ObjectKey, stored: MutableObject | None) -> Iterator[None]:
+    def _holding(
+        self, key: ObjectKey, stored: MutableObject | None, labels: Mapping[str, str] = MappingProxyType({})
+    ) -> Iterator[None]:
         """Hold one object and its namespace; the next estimate starts from an empty sandbox."""
         namespace = namespace_key(key.namespace)
         self._forget(key)
         try:
             with self._store.transaction():
-                self._store.put(namespace, {"metadata": {"name": key.namespace}})
+                self._store.put(namespace, {"metadata": {"name": key.namespace, "labels": dict(labels)}})
                 if stored is not None:
                     self._store.put(key, stored)
             yield
@@ -136,7 +147,13 @@ class EstimatingServer:
             self._store.delete(namespace)
 
     def _answer(
-        self, request: Request, route: Route, live: JSONObject | None, kind: KindSchema, resource: Resource
+        self,
+        request: Request,
+        route: Route,
+        live: JSONObject | None,
+        kind: KindSchema,
+        resource: Resource,
+        namespace: JSONObject | None,
     ) -> Answer | None:
         target = self._find_target(route, kind, resource)
         if target is None:
@@ -145,12 +162,14 @@ class EstimatingServer:
         stored = None if live is None else _hold(target, live)
         if live is not None and stored is None:
             return None
-        with self._holding(target.key(route.namespace, name), stored):
+        labels = get_at(namespace, ("metadata", "labels")) or {}
+        with self._holding(target.key(route.namespace, name), stored, labels):
             # A custom resource is read back, because its storage version may lack some of the written fields.
             is_custom = target.struct is None
             found = self._sandbox.handle(request if is_custom else request.as_dry_run())
         if not found.is_ok:
-            return None if _is_unsure(found, kind, route) else found
+            is_unmarked = namespace is None and ADMIN_LABEL in found.message
+            return None if is_unmarked or _is_unsure(found, kind, route) else found
         body = request.body if isinstance(request.body, Mapping) else {}
         return replace(found, body=_identify(without_chosen(found.body, body, live), live))
 

@@ -33,6 +33,7 @@ from applyviz.kubernetes.parity.status import (
     invalid_object,
     not_found,
 )
+from applyviz.kubernetes.v1_36.validation.devices import refuse_admin_access
 from applyviz.sandbox.api.admission import admit_create, admit_update, refuse_growth
 from applyviz.sandbox.api.admission_policies import Attempt, judge
 from applyviz.sandbox.api.patching import apply_patch, check_patch_type, check_repeated_keys, read_configuration
@@ -206,6 +207,11 @@ class Writer:
             cause = ("NamespaceTerminating", f"namespace {write.namespace} is being terminated", "metadata.namespace")
             raise forbidden_request(write.target.group, write.target.plural, name, detail, [cause])
 
+    def _list_unmarked(self, write: StoredWrite, obj: JSONObject) -> Iterator[FieldError]:
+        if write.target.struct is not None:
+            namespace = self._cluster.store.get(namespace_key(write.namespace))
+            yield from refuse_admin_access(write.target.plural, obj, namespace)
+
     def _store_new(self, write: StoredWrite, body: Body) -> Answer:
         cluster, target, obj = self._cluster, write.target, body.obj
         meta = obj["metadata"]
@@ -219,7 +225,7 @@ class Writer:
         if meta.get("name"):
             prepare_create(target, obj)
             admit_create(target, obj, cluster.store)
-        _refuse_invalid(write, obj, list(validate_create(target, obj)))
+        _refuse_invalid(write, obj, [*self._list_unmarked(write, obj), *validate_create(target, obj)])
         body = self._judge(write, body, None)
         if cluster.store.get(target.key(write.namespace, meta["name"])) is not None:
             raise already_exists(target.group, target.plural, meta["name"])

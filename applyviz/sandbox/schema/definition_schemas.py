@@ -6,6 +6,7 @@ out: rules of CEL and their costs.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -30,6 +31,9 @@ _FORBIDDEN = {
     _KEYS: "empty", _LIST_TYPE: "undefined", _MAP_TYPE: "undefined", _RULES: "empty",
 }  # fmt: skip
 _UNSUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
+_NOT_READ = " is not supported"
+_REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
+_BREAKS = re.compile("[\r\n]")
 _AT_ROOT = (
     "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern "
     "MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example "
@@ -51,9 +55,12 @@ def check_schema(schema: JSONObject, path: str, *, has_status: bool) -> Iterator
         yield invalid(path, schema, detail)
     if schema.get("nullable"):
         yield forbidden(f"{path}.nullable", "nullable cannot be true at the root")
+    shown = list(_openapi(schema, path))
+    yield from shown
+    if any(problem.body.endswith(_NOT_READ) for problem in shown):
+        return  # the server stops where it cannot read a schema
     problems = [*_structure(schema, path, "root"), *_complete(schema, schema, path, path)]
     yield from problems or _defaults(schema, path)
-    yield from _openapi(schema, path)
 
 
 def _children(schema: JSONObject, path: str) -> Iterator[tuple[JSONObject, str, str]]:
@@ -208,6 +215,26 @@ def _openapi(schema: JSONObject, path: str, top: str = "") -> Iterator[FieldErro
     if schema.get(_PRESERVE) is False:
         yield invalid(f"{path}.{_PRESERVE}", False, "must be true or undefined")
     yield from _topology(schema, path, schema.get("type") or "")
+    for i, rule in enumerate(schema.get(_RULES) or ()):
+        yield from _rule(rule, f"{path}.{_RULES}[{i}]")
+
+
+def _rule(rule: JSONObject, path: str) -> Iterator[FieldError]:
+    """Yield the problems of a rule but those of its expression."""
+    text, message, reason = rule.get("rule") or "", rule.get("message") or "", rule.get("reason")
+    if not text.strip():
+        yield required(f"{path}.rule", "rule is not specified")
+    elif message and not message.strip():
+        yield invalid(f"{path}.message", message, "must be non-empty if specified")
+    elif _BREAKS.search(message.strip()):
+        yield invalid(f"{path}.message", message, "must not contain line breaks")
+    elif _BREAKS.search(text.strip()) and not message:
+        yield required(f"{path}.message", "message must be specified if rule contains line breaks")
+    expression = rule.get("messageExpression") or ""
+    if expression and not expression.strip():
+        yield required(f"{path}.messageExpression", "messageExpression must be non-empty if specified")
+    if reason not in (*_REASONS, None):
+        yield not_supported(f"{path}.reason", reason, _REASONS)
 
 
 def _allowed(schema: JSONObject, path: str) -> Iterator[FieldError]:
@@ -219,7 +246,7 @@ def _allowed(schema: JSONObject, path: str) -> Iterator[FieldError]:
         yield not_supported(f"{path}.type", kind, _TYPES)
     for name in _UNSUPPORTED:
         if schema.get(name):
-            yield forbidden(f"{path}.{name}", f"{name} is not supported")
+            yield forbidden(f"{path}.{name}", f"{name}{_NOT_READ}")
     if schema.get("uniqueItems"):
         detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
         yield forbidden(f"{path}.uniqueItems", detail)

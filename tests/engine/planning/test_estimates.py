@@ -63,6 +63,13 @@ spec:
 ---
 """
 WIDGET = "apiVersion: example.org/v1\nkind: Widget\nmetadata: {name: w}\nspec: SPEC\n"
+SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {clusterIP: '', ports: [{port: 80}]}\n"
+CLAIM = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: all, namespace: NAMESPACE}
+spec: {devices: {requests: [{name: a, exactly: {deviceClassName: gpu, adminAccess: true}}]}}
+"""
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {x: '1'}\n"
 
 
@@ -136,6 +143,28 @@ def test_definition_and_namespace_do_not_exist_before_they_are_planned(options):
 
     assert {c.operation for c in (*changes, *again)} == {Operation.CREATE}
     assert changes[0].versions.after["spec"] == {"size": 3}
+
+
+@BOTH
+def test_claim_that_sees_devices_of_others_needs_a_marked_namespace(options):
+    box = Box()
+    box.apply(
+        NAMESPACE.replace("made}\n---", "marked, labels: {resource.kubernetes.io/admin-access: 'true'}}\n---"), CLIENT
+    )
+    refused = plan_last(CLAIM.replace("NAMESPACE", "default"), options, box, can_dry_run=False)
+    allowed = plan_last(CLAIM.replace("NAMESPACE", "marked"), options, box, can_dry_run=False)
+    unknown = plan_last(NAMESPACE + CLAIM.replace("NAMESPACE", "made"), options, box, can_dry_run=False)
+
+    assert (refused.operation, allowed.operation) == (Operation.ERROR, Operation.CREATE)
+    assert "admin access to devices requires the `resource.kubernetes.io/admin-access: true` label" in refused.error
+    assert (unknown.operation, unknown.certainty) == (Operation.CREATE, Certainty.ESTIMATED)
+
+
+@BOTH
+def test_no_address_is_promised_for_an_empty_one(options):
+    change = plan_last(SERVICE, options, can_dry_run=False)
+
+    assert not {"clusterIP", "clusterIPs"} & {*change.versions.after["spec"]}
 
 
 def test_immutable_field_is_an_error_without_a_dry_run():

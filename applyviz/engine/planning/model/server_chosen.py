@@ -21,8 +21,8 @@ def without_allocated(obj: JSONObject, manifest: JSONObject, live: JSONObject) -
     spec = obj.get("spec")
     if obj.get("kind") != "Service" or obj.get("apiVersion") != "v1" or not isinstance(spec, Mapping):
         return obj
-    asked = {k: v for k, v in map_or_empty(manifest.get("spec")).items() if v is not None}
-    known = {**map_or_empty(live.get("spec")), **asked}  # the server keeps an address that a patch clears with null
+    asked = {k: v for k, v in map_or_empty(manifest.get("spec")).items() if v not in (None, "", [])}
+    known = {**map_or_empty(live.get("spec")), **asked}  # the server keeps an address that a patch clears
     if known.get("clusterIP"):
         known["clusterIPs"] = [known["clusterIP"]]  # a list with the same content
     kept = {k: v for k, v in spec.items() if k not in _ALLOCATED or known.get(k) is not None}

@@ -263,6 +263,7 @@ class RequestAnswerer:
             if is_not_found(found):
                 self.estimated.live = None
                 return found
+            self.estimated.namespace = found.body if found.is_ok else None
         return _name_operation(self.estimated.complete(request, calculated), calculated)
 
     def _try(self, request: Request, calculated: Answer, answer: Answer | None) -> Flow[Answer | None]:

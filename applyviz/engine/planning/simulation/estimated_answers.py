@@ -70,7 +70,8 @@ class EstimatedAnswers:
     """The state of one object after each write so far; `live` is None while it is absent.
 
     - `memo`: the cache of parsed managedFields.
-    - `server`, `resource`: the inputs of `complete`; `before`: the object before the last write.
+    - `server`, `resource`: the inputs of `complete`; `before`: the object before the last write;
+      `namespace`: that of the object, if it was read.
     """
 
     kind: KindSchema
@@ -81,6 +82,7 @@ class EstimatedAnswers:
     server: ServerModel | None = None
     resource: Resource | None = None
     before: JSONObject | None = None
+    namespace: JSONObject | None = None
 
     def answer(self, request: Request) -> Answer:
         """Return the answer to one request of a flow, and remember the resulting object."""
@@ -107,7 +109,9 @@ class EstimatedAnswers:
         """
         if self.server is None or self.resource is None or request.method == "DELETE":
             return merged
-        found = self.server.answer(request, self.before, kind=self.kind, resource=self.resource, now=self.now)
+        found = self.server.answer(
+            request, self.before, kind=self.kind, resource=self.resource, now=self.now, namespace=self.namespace
+        )
         if found is None:
             return merged
         if found.is_ok and self.is_scaling:

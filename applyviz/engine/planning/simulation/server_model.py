@@ -18,9 +18,16 @@ class ServerModel(Protocol):
     """Answers one write to one object as an API server would, without any server."""
 
     def answer(
-        self, request: Request, live: JSONObject | None, *, kind: KindSchema, resource: Resource, now: str
+        self,
+        request: Request,
+        live: JSONObject | None,
+        *,
+        kind: KindSchema,
+        resource: Resource,
+        now: str,
+        namespace: JSONObject | None = None,
     ) -> Answer | None:
-        """Return the answer to `request` if the server holds `live` (None: nothing).
+        """Return the answer to `request` if the server holds `live` (None: nothing) in `namespace` (None: unknown).
 
         - None if the model knows too little about the kind.
         - Values that only a real server can choose (uid, allocated addresses) are left out of the object.

@@ -6,11 +6,14 @@ Rule: `pkg/util/validation/ip.go` of k8s.io/apimachinery v0.36.3, for fields old
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterator
 
 from applyviz.kubernetes.parity.status import FieldError, invalid
 
 _NO_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+_LEADING_ZEROS = "must not have leading 0s"
+_ZEROS = re.compile(r"(?<![\da-fA-F:])0+(?=\d)")
 _NO_NETWORK = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 
 
@@ -19,10 +22,19 @@ def validate_address(text: str, path: str) -> Iterator[FieldError]:
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
-        yield invalid(path, text, _NO_ADDRESS)
+        yield invalid(path, text, _LEADING_ZEROS if is_with_zeros(text) else _NO_ADDRESS)
         return
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
         yield invalid(path, text, "must not be an IPv4-mapped IPv6 address")
+
+
+def is_with_zeros(text: str) -> bool:
+    """Return whether a text would be an IPv4 address without the zeros that its numbers begin with."""
+    try:
+        ipaddress.IPv4Address(_ZEROS.sub("", text))
+    except ValueError:
+        return False
+    return True
 
 
 def validate_network(text: str, path: str) -> Iterator[FieldError]:
@@ -47,7 +59,7 @@ def validate_reachable(text: str, path: str) -> Iterator[FieldError]:
         yield invalid(path, text, "must be a valid IP address")
         return
     if address.is_unspecified:
-        yield invalid(path, text, "may not be unspecified (0.0.0.0 or ::)")
+        yield invalid(path, text, f"may not be unspecified ({text})")
     elif address.is_loopback:
         yield invalid(path, text, "may not be in the loopback range (127.0.0.0/8, ::1/128)")
     elif address.is_link_local:

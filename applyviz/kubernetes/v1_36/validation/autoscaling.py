@@ -10,7 +10,7 @@ from typing import Any
 
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.schema.autoscalers import convert_autoscaler
-from applyviz.kubernetes.parity.name_formats import path_segment_problems
+from applyviz.kubernetes.parity.name_formats import label_problems, path_segment_problems
 from applyviz.kubernetes.parity.quantities import parse_quantity
 from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid, not_supported, required
 
@@ -60,7 +60,10 @@ def _autoscaler(obj: JSONObject) -> Iterator[FieldError]:
 def _reference(reference: JSONObject, path: str, *, needs_group: bool = False) -> Iterator[FieldError]:
     for name in ("kind", "name"):
         yield from _segment(f"{path}.{name}", reference.get(name))
-    if needs_group and "/" not in reference.get("apiVersion", ""):
+    version = reference.get("apiVersion", "")
+    if version.count("/") > 1:
+        yield invalid(f"{path}.apiVersion", version, f"unexpected GroupVersion string: {version}")
+    elif needs_group and "/" not in reference.get("apiVersion", ""):
         yield invalid(f"{path}.apiVersion", reference.get("apiVersion", ""), "apiVersion must specify API group")
 
 
@@ -96,6 +99,9 @@ def _source(name: str, source: JSONObject, path: str) -> Iterator[FieldError]:
         yield required(f"{path}.name", "must specify a resource name")
     if name == "containerResource" and not source.get("container"):
         yield required(f"{path}.container", "must specify a container")
+    elif name == "containerResource":
+        problems = label_problems(source["container"])
+        yield from (invalid(f"{path}.container", source["container"], problem) for problem in problems)
     yield from _target(target, f"{path}.target")
     if name == "pods" and target.get("averageValue") is None:
         yield required(f"{path}.target.averageValue", "must specify a positive target averageValue")
@@ -145,6 +151,10 @@ def _scaling(rules: JSONObject, path: str) -> Iterator[FieldError]:
         yield required(f"{path}.policies", "must specify at least one Policy")
     for i, policy in enumerate(rules.get("policies") or ()):
         yield from _policy(policy, f"{path}.policies[{i}]")
+    tolerance = rules.get("tolerance")
+    parsed = parse_quantity(str(tolerance)) if tolerance is not None else None
+    if parsed is not None and parsed[0] < 0:
+        yield invalid(f"{path}.tolerance", tolerance, "must be greater than or equal to 0")
 
 
 def _policy(policy: JSONObject, path: str) -> Iterator[FieldError]:

@@ -13,7 +13,12 @@ from decimal import Decimal
 
 from applyviz.engine.objects.values import JSONObject, get_at, is_same_json
 from applyviz.kubernetes.parity.json_text import find_fault
-from applyviz.kubernetes.parity.name_formats import config_key_problems, qualified_name_problems
+from applyviz.kubernetes.parity.name_formats import (
+    config_key_problems,
+    path_segment_problems,
+    qualified_name_problems,
+    subdomain_problems,
+)
 from applyviz.kubernetes.parity.quantities import parse_quantity
 from applyviz.kubernetes.parity.status import (
     FieldError,
@@ -232,17 +237,27 @@ def _binding(obj: JSONObject) -> Iterator[FieldError]:
         yield not_supported("roleRef.kind", ref.get("kind"), kinds)
     if not ref.get("name"):
         yield required("roleRef.name")
+    else:
+        yield from (invalid("roleRef.name", ref["name"], problem) for problem in path_segment_problems(ref["name"]))
     for i, subject in enumerate(obj.get("subjects") or ()):
-        if not subject.get("name"):
-            yield required(f"subjects[{i}].name")
-        if subject.get("kind") not in ("ServiceAccount", "User", "Group"):
-            yield not_supported(f"subjects[{i}].kind", subject.get("kind"), ("ServiceAccount", "User", "Group"))
-        elif subject["kind"] != "ServiceAccount" and subject.get("apiGroup") != _RBAC:
-            yield not_supported(f"subjects[{i}].apiGroup", subject.get("apiGroup") or "", (_RBAC,))
-        elif subject["kind"] == "ServiceAccount" and subject.get("apiGroup"):
-            yield not_supported(f"subjects[{i}].apiGroup", subject["apiGroup"], ("",))
-        elif subject["kind"] == "ServiceAccount" and not is_namespaced and not subject.get("namespace"):
-            yield required(f"subjects[{i}].namespace")
+        yield from _subject(subject, f"subjects[{i}]", is_namespaced=is_namespaced)
+
+
+def _subject(subject: JSONObject, path: str, *, is_namespaced: bool) -> Iterator[FieldError]:
+    name, kind, group = subject.get("name") or "", subject.get("kind"), subject.get("apiGroup") or ""
+    if not name:
+        yield required(f"{path}.name")
+    if kind not in ("ServiceAccount", "User", "Group"):
+        yield not_supported(f"{path}.kind", kind, ("ServiceAccount", "User", "Group"))
+    elif kind != "ServiceAccount":
+        if group != _RBAC:
+            yield not_supported(f"{path}.apiGroup", group, (_RBAC,))
+    else:
+        yield from (invalid(f"{path}.name", name, problem) for problem in (subdomain_problems(name) if name else ()))
+        if group:
+            yield not_supported(f"{path}.apiGroup", group, ("",))
+        if not is_namespaced and not subject.get("namespace"):
+            yield required(f"{path}.namespace")
 
 
 def _binding_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
@@ -274,6 +289,7 @@ def _priority_class_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldE
         yield invalid("preemptionPolicy", obj.get("preemptionPolicy"), IMMUTABLE)
 
 
+_ADDABLE = "controllerExpandSecretRef"
 _VOLUME_FREE = frozenset(
     {
         *("capacity", "accessModes", "claimRef", "persistentVolumeReclaimPolicy", "storageClassName"),
@@ -284,6 +300,8 @@ _VOLUME_FREE = frozenset(
 
 def _volume_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
     source, before = ({k: v for k, v in o["spec"].items() if k not in _VOLUME_FREE} for o in (obj, live))
+    if source.get("csi") and before.get("csi") and _ADDABLE not in before["csi"]:  # it may be added
+        source["csi"] = {k: v for k, v in source["csi"].items() if k != _ADDABLE}
     if not is_same_json(source, before):
         field = "spec.persistentvolumesource"
         yield forbidden(field, f"{field} is immutable after creation")

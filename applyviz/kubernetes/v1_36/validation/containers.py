@@ -5,7 +5,7 @@ Rule: validateContainerCommon and what it calls in `pkg/apis/core/validation` of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from applyviz.engine.objects.values import JSONObject
 from applyviz.kubernetes.parity.name_formats import label_problems, qualified_name_problems
@@ -29,6 +29,8 @@ from applyviz.kubernetes.v1_36.validation.volumes import find_valid_volumes
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
 _RESTART_POLICIES = ("Always", "Never", "OnFailure")
+_RESIZED = ("cpu", "memory")
+_RESIZE_POLICIES = ("NotRequired", "RestartContainer")
 _NOT_FOR_INIT = "may not be set for init containers without restartPolicy=Always"
 NOT_NEGATIVE = "must be greater than or equal to 0"
 
@@ -83,7 +85,22 @@ def _validate_common(
     if container.get("imagePullPolicy") not in (*_PULL_POLICIES, None):
         yield not_supported(f"{path}.imagePullPolicy", container["imagePullPolicy"], _PULL_POLICIES)
     yield from validate_resources(container.get("resources") or {}, f"{path}.resources", claims)
+    yield from _validate_resize(container.get("resizePolicy") or (), f"{path}.resizePolicy")
     yield from validate_container_security(container.get("securityContext") or {}, f"{path}.securityContext")
+
+
+def _validate_resize(policies: Sequence[JSONObject], path: str) -> Iterator[FieldError]:
+    seen: set[str] = set()
+    for i, policy in enumerate(policies):
+        name, restart = policy.get("resourceName", ""), policy.get("restartPolicy", "")
+        if name in seen:
+            yield duplicate(f"{path}[{i}]", name)
+        seen.add(name)
+        for value, allowed in ((name, _RESIZED), (restart, _RESIZE_POLICIES)):
+            if not value:
+                yield required(path)
+            elif value not in allowed:
+                yield not_supported(path, value, allowed)
 
 
 def _validate_restart(container: JSONObject, path: str) -> Iterator[FieldError]:
@@ -94,12 +111,27 @@ def _validate_restart(container: JSONObject, path: str) -> Iterator[FieldError]:
         yield required(f"{path}.restartPolicy", "must specify restartPolicy when restart rules are used")
 
 
-def validate_resources(resources: JSONObject, path: str, claims: set[str]) -> Iterator[FieldError]:
+def _validate_resource_name(name: str, path: str) -> Iterator[FieldError]:
+    problems = qualified_name_problems(name)
+    yield from (invalid(path, name, problem) for problem in problems)
+    if "/" in name or _is_standard(name):
+        return
+    if not problems:
+        yield invalid(path, name, "must be a standard resource type or fully qualified")
+    yield invalid(path, name, "must be a standard resource for containers")
+
+
+def validate_resources(
+    resources: JSONObject,
+    path: str,
+    claims: set[str],
+    validate_name: Callable[[str, str], Iterator[FieldError]] = _validate_resource_name,
+) -> Iterator[FieldError]:
     """Yield the problems of requests and limits; `claims` are the names of the Pod's resource claims."""
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     for word, amounts in (("limits", limits), ("requests", requests)):
         for name, text in amounts.items():
-            yield from _validate_resource_name(name, f"{path}.{word}[{name}]")
+            yield from validate_name(name, f"{path}.{word}[{name}]")
             yield from _validate_amount(name, text, f"{path}.{word}[{name}]")
     for name, text in requests.items():
         if name not in limits:
@@ -126,22 +158,21 @@ def _validate_amount(name: str, text: str, path: str) -> Iterator[FieldError]:
         yield invalid(path, text, "must be an integer")
 
 
-def _validate_resource_name(name: str, path: str) -> Iterator[FieldError]:
-    problems = qualified_name_problems(name)
-    yield from (invalid(path, name, problem) for problem in problems)
-    if "/" in name or _is_standard(name):
-        return
-    if not problems:
-        yield invalid(path, name, "must be a standard resource type or fully qualified")
-    yield invalid(path, name, "must be a standard resource for containers")
-
-
 def _validate_claims(claims: Sequence[JSONObject], path: str, known: set[str]) -> Iterator[FieldError]:
+    seen: set[str] = set()
     for i, claim in enumerate(claims):
-        name = claim.get("name", "")
+        name, request = claim.get("name", ""), claim.get("request", "")
         if not name:
             yield required(f"{path}[{i}]")
-        elif name not in known:
+            continue
+        key = f"{name}/{request}" if request else name
+        if name in seen or key in seen or (not request and any(one.startswith(f"{name}/") for one in seen)):
+            yield duplicate(f"{path}[{i}]", name if name in seen else key)
+        if request and name not in seen:
+            problems = label_problems(request)
+            yield from (invalid(f"{path}[{i}].request", request, problem) for problem in problems)
+        seen.add(key)
+        if name not in known:
             some = f": {', '.join(sorted(known))}" if known else " which is empty"
             detail = f'Not found: "{name}": must be one of the names in pod.spec.resourceClaims{some}'
             yield FieldError(FieldErrorType.NOT_FOUND, f"{path}[{i}]", detail)

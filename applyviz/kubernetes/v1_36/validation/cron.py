@@ -9,7 +9,8 @@ import re
 
 _DESCRIPTORS = frozenset({"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"})
 _EVERY = "@every "
-_DURATION = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))*\Z")
+_AMOUNT = re.compile(r"(\d+(\.\d*)?|\.\d+)(?P<unit>[^.0-9]*)")
+_UNITS = frozenset({"ns", "us", "µs", "μs", "ms", "s", "m", "h"})
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _BOUNDS: tuple[tuple[int, int, dict[str, int]], ...] = (
@@ -32,13 +33,29 @@ def find_schedule_problem(schedule: str) -> str:
             return ""
         if text.startswith(_EVERY):
             duration = text.removeprefix(_EVERY)
-            known = _DURATION.match(duration) is not None
-            return "" if known else f'failed to parse duration {text}: time: invalid duration "{duration}"'
+            problem = _find_duration_problem(duration)
+            return f"failed to parse duration {text}: time: {problem}" if problem else ""
         return f"unrecognized descriptor: {text}"
     fields = text.split()
     if len(fields) != len(_BOUNDS):
         return f"expected exactly 5 fields, found {len(fields)}: [{' '.join(fields)}]"
     return next((found for field, bounds in zip(fields, _BOUNDS, strict=True) if (found := _check(field, *bounds))), "")
+
+
+def _find_duration_problem(text: str) -> str:
+    """Return why a duration cannot be parsed, as Go says it; empty if it can."""
+    rest = text[1:] if text[:1] in ("+", "-") else text
+    if rest == "0":
+        return ""
+    while found := _AMOUNT.match(rest):
+        if not found["unit"]:
+            return f'missing unit in duration "{text}"'
+        if found["unit"] not in _UNITS:
+            return f'unknown unit "{found["unit"]}" in duration "{text}"'
+        rest = rest[found.end() :]
+        if not rest:
+            return ""
+    return f'invalid duration "{text}"'
 
 
 def _check(field: str, least: int, most: int, names: dict[str, int]) -> str:

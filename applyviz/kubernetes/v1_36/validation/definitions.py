@@ -10,7 +10,15 @@ from collections.abc import Callable, Iterator, Mapping
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
 from applyviz.kubernetes.parity.name_formats import label_1035_problems, subdomain_problems
-from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid, invalid_struct, not_supported, required
+from applyviz.kubernetes.parity.status import (
+    FieldError,
+    duplicate,
+    forbidden,
+    invalid,
+    invalid_struct,
+    not_supported,
+    required,
+)
 from applyviz.kubernetes.v1_36.validation.webhooks import validate_client_config
 
 _FIXED = "field is immutable"
@@ -24,7 +32,11 @@ _MOVED = {
     "schema": "validation",
     "subresources": "subresources",
     "additionalPrinterColumns": "additionalPrinterColumns",
+    "selectableFields": "selectableFields",
 }
+_NOT_SELECTABLE = (
+    "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed."
+)
 _BELOW = "should be a json path under "
 
 
@@ -70,6 +82,8 @@ def _changed(obj: JSONObject) -> Iterator[FieldError]:
     for path, columns in list_moved(spec, "additionalPrinterColumns"):
         for i, column in enumerate(columns if isinstance(columns, list) else ()):
             yield from _column(column, f"{path}[{i}]")
+    for path, fields in list_moved(spec, "selectableFields"):
+        yield from _selectable(fields, _find_schema(spec, path), path)
     yield from _conversion(spec.get("conversion"), "spec.conversion")
     if spec.get("preserveUnknownFields"):
         detail = (
@@ -94,6 +108,8 @@ def _versions(spec: JSONObject) -> Iterator[FieldError]:
         problems = label_1035_problems(name)
         if problems:
             yield invalid(f"spec.versions[{i}].name", name, ",".join(problems))
+            if i == 0:  # the first one stands at the top, too
+                yield invalid("spec.version", name, ",".join(problems))
         if get_at(version, ("schema", "openAPIV3Schema")) is None:
             yield required(f"spec.versions[{i}].schema.openAPIV3Schema")
         warning, path = version.get("deprecationWarning"), f"spec.versions[{i}].deprecationWarning"
@@ -121,6 +137,48 @@ def _print_version(version: JSONObject, shared: set[str]) -> JSONObject:
         "AdditionalPrinterColumns": kept["additionalPrinterColumns"],
         "SelectableFields": None,
     }
+
+
+def _find_schema(spec: JSONObject, path: str) -> JSONObject:
+    """Return the schema beside the selectable fields of a version, or that of the first version."""
+    versions, index = spec.get("versions") or [{}], path.partition("[")[2].partition("]")[0]
+    found: JSONObject = get_at(versions[int(index or 0)], ("schema", "openAPIV3Schema")) or {}
+    return found
+
+
+def _selectable(fields: JSONValue, schema: JSONObject, path: str) -> Iterator[FieldError]:
+    """Yield the problems of the fields by which objects can be selected."""
+    seen: set[str] = set()
+    for i, field in enumerate(fields if isinstance(fields, list) else ()):
+        at, text = f"{path}[{i}].jsonPath", field.get("jsonPath") or ""
+        names = text.split(".")[1:]
+        problem, found = _follow(text, names, schema)
+        if not text:
+            yield required(at)
+        elif problem:
+            yield invalid(at, text, f"is an invalid path: {problem}")
+        else:
+            if names[0] == "metadata":
+                yield invalid(at, text, "must not point to fields in metadata")
+            if found.get("type") not in ("string", "boolean", "integer"):
+                yield invalid(at, text, _NOT_SELECTABLE)
+            if text in seen:
+                yield duplicate(at, text)
+            seen.add(text)
+
+
+def _follow(text: str, names: list[str], schema: JSONObject) -> tuple[str, JSONObject]:
+    """Return why a path leads nowhere, and the schema that it leads to."""
+    if "[" in text:
+        return "array notation is not allowed", {}
+    if text and not text.startswith("."):
+        return f"expected [ or . but got: {text.partition('.')[0]}", {}
+    for name in names:
+        inner = (schema.get("properties") or {}).get(name)
+        if inner is None:
+            return "does not refer to a valid field", {}
+        schema = inner
+    return "", schema
 
 
 def _names(names: JSONObject) -> Iterator[FieldError]:

@@ -1,21 +1,26 @@
 """Validation of EndpointSlices.
 
-Rule: `pkg/apis/discovery/validation` of k8s.io/kubernetes v1.36.3. Left out: hints, node names and full domain names.
+Rule: `pkg/apis/discovery/validation` of k8s.io/kubernetes v1.36.3.
 """
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable, Iterator, Mapping
 
 from applyviz.engine.objects.values import JSONObject, is_same_json
-from applyviz.kubernetes.parity.name_formats import label_problems
+from applyviz.kubernetes.parity.name_formats import (
+    label_problems,
+    label_value_problems,
+    qualified_name_problems,
+    subdomain_problems,
+)
 from applyviz.kubernetes.parity.status import FieldError, duplicate, invalid, not_supported, required
+from applyviz.kubernetes.v1_36.validation.addresses import validate_address, validate_reachable
 from applyviz.kubernetes.v1_36.validation.job_updates import IMMUTABLE
 
 _TYPES = ("FQDN", "IPv4", "IPv6")
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
-_NO_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+_TOO_FEW = "should be a domain with at least two segments separated by dots"
 
 
 def _slice(obj: JSONObject) -> Iterator[FieldError]:
@@ -41,9 +46,42 @@ def _endpoints(obj: JSONObject) -> Iterator[FieldError]:
         host = endpoint.get("hostname")
         for problem in label_problems(host) if host is not None else ():
             yield invalid(f"endpoints[{i}].hostname", host, problem)
+        yield from _node(endpoint.get("nodeName"), f"endpoints[{i}].nodeName")
+        yield from _hints(endpoint.get("hints") or {}, f"endpoints[{i}].hints")
         for n, address in enumerate(endpoint.get("addresses") or ()):
             if kind in ("IPv4", "IPv6"):
                 yield from _address(address, kind, path, f"{path}[{n}]")
+            elif kind == "FQDN":
+                yield from _domain(address, f"{path}[{n}]")
+
+
+def _node(name: str | None, path: str) -> Iterator[FieldError]:
+    yield from (invalid(path, name, problem) for problem in (subdomain_problems(name) if name is not None else ()))
+
+
+def _hints(hints: JSONObject, path: str) -> Iterator[FieldError]:
+    for kind, find_problems in (("forZones", label_value_problems), ("forNodes", subdomain_problems)):
+        names: set[str] = set()
+        for i, one in enumerate(hints.get(kind) or ()):
+            at, name = f"{path}.{kind}[{i}].name", one.get("name", "")
+            if name in names:
+                yield duplicate(at, name)
+            names.add(name)
+            yield from (invalid(at, name, problem) for problem in find_problems(name))
+
+
+def _domain(text: str, path: str) -> Iterator[FieldError]:
+    name = text.removesuffix(".")
+    problems = subdomain_problems(name)
+    labels = [(label, found) for label in name.split(".") if (found := label_problems(label))]
+    if not text:
+        yield required(path)
+    elif problems:
+        yield invalid(path, name, ",".join(problems))
+    elif "." not in name:
+        yield invalid(path, name, _TOO_FEW)
+    elif labels:
+        yield invalid(path, labels[0][0], ",".join(labels[0][1]))
 
 
 def _ports(ports: list[JSONObject]) -> Iterator[FieldError]:
@@ -57,24 +95,19 @@ def _ports(ports: list[JSONObject]) -> Iterator[FieldError]:
         names.add(name)
         if protocol not in _PROTOCOLS:
             yield not_supported(f"ports[{i}].protocol", protocol, _PROTOCOLS)
+        above = port.get("appProtocol")
+        problems = qualified_name_problems(above) if above is not None else []
+        yield from (invalid(f"ports[{i}].appProtocol", above, problem) for problem in problems)
 
 
 def _address(text: str, kind: str, path: str, at: str) -> Iterator[FieldError]:
-    try:
-        address = ipaddress.ip_address(text)
-    except ValueError:
-        yield invalid(at, text, _NO_ADDRESS)
+    problems = list(validate_address(text, at))
+    yield from problems
+    if problems:
         return
-    if f"IPv{address.version}" != kind:
+    if f"IPv{6 if ':' in text else 4}" != kind:
         yield invalid(path, text, f"must be an {kind} address")
-    if address.is_unspecified:
-        yield invalid(at, text, "may not be unspecified (0.0.0.0 or ::)")
-    elif address.is_loopback:
-        yield invalid(at, text, "may not be in the loopback range (127.0.0.0/8, ::1/128)")
-    elif address.is_link_local:
-        yield invalid(at, text, "may not be in the link-local range (169.254.0.0/16, fe80::/10)")
-    elif address.is_multicast and address.packed[:3] == b"\xe0\0\0":
-        yield invalid(at, text, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)")
+    yield from validate_reachable(text, at)
 
 
 def _slice_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:

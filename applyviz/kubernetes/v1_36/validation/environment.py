@@ -10,8 +10,14 @@ import re
 from collections.abc import Iterator, Sequence
 
 from applyviz.engine.objects.values import JSONObject
-from applyviz.kubernetes.parity.name_formats import config_key_problems, qualified_name_problems, subdomain_problems
-from applyviz.kubernetes.parity.status import FieldError, invalid, not_supported, required
+from applyviz.kubernetes.parity.name_formats import (
+    config_key_problems,
+    label_problems,
+    qualified_name_problems,
+    subdomain_problems,
+)
+from applyviz.kubernetes.parity.quantities import canonical_quantity
+from applyviz.kubernetes.parity.status import FieldError, invalid, not_found_value, not_supported, required
 
 _OF_BOTH = ("metadata.name", "metadata.namespace", "metadata.uid")
 _OF_VARIABLES = (
@@ -21,6 +27,8 @@ _OF_VARIABLES = (
 _OF_FILES = ("metadata.annotations", "metadata.labels", *_OF_BOTH)
 _CONVERTED = {*_OF_VARIABLES, *_OF_FILES, "spec.restartPolicy", "spec.schedulerName", "status.phase"}
 _AMOUNTS = tuple(f"{word}.{name}" for word in ("limits", "requests") for name in ("cpu", "ephemeral-storage", "memory"))
+_UNITS = ("1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei")
+_UNITS_OF = {"memory": "memory", "ephemeral-storage": "local ephemeral storage"}
 _SUBSCRIPT = re.compile(r"(metadata\.(?:labels|annotations))\['(.+)'\]\Z")
 _SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
 _NO_SOURCE = "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
@@ -54,6 +62,23 @@ def _validate_variable(variable: JSONObject, path: str) -> Iterator[FieldError]:
     for one in ("configMapKeyRef", "secretKeyRef"):
         if source.get(one) is not None:
             yield from _validate_key_reference(source[one], f"{at}.{one}")
+    if source.get("fileKeyRef") is not None:
+        yield from _validate_file_reference(source["fileKeyRef"], f"{at}.fileKeyRef")
+
+
+def validate_file_references(spec: JSONObject, path: str) -> Iterator[FieldError]:
+    """Yield the variables whose file is not in an emptyDir of the Pod."""
+    volumes = {volume.get("name"): volume for volume in spec.get("volumes") or ()}
+    for kind in ("initContainers", "containers"):
+        for i, container in enumerate(spec.get(kind) or ()):
+            for j, variable in enumerate(container.get("env") or ()):
+                reference = (variable.get("valueFrom") or {}).get("fileKeyRef")
+                name = (reference or {}).get("volumeName", "")
+                at = f"{path}.{kind}[{i}].env[{j}].valueFrom.fileKeyRef.volumeName"
+                if reference is not None and name not in volumes:
+                    yield not_found_value(at, name)
+                elif reference is not None and volumes[name].get("emptyDir") is None:
+                    yield invalid(at, name, "referenced volume must be of type emptyDir")
 
 
 def _is_name(name: str) -> bool:
@@ -66,6 +91,17 @@ def _validate_key_reference(reference: JSONObject, path: str) -> Iterator[FieldE
     if not key:
         yield required(f"{path}.key")
     yield from (invalid(f"{path}.key", key, problem) for problem in (config_key_problems(key) if key else ()))
+
+
+def _validate_file_reference(reference: JSONObject, path: str) -> Iterator[FieldError]:
+    key, volume, file = (reference.get(name, "") for name in ("key", "volumeName", "path"))
+    yield from (required(f"{path}.{name}") for name in ("key", "volumeName", "path") if not reference.get(name))
+    if key and not _is_name(key):
+        yield invalid(f"{path}.key", key, _NO_NAME)
+    problems = label_problems(volume) if volume else []
+    yield from (invalid(f"{path}.volumeName", volume, problem) for problem in problems)
+    if ".." in file.split("/"):
+        yield invalid(f"{path}.path", file, "must not contain '..'")
 
 
 def _validate_env_from(sources: Sequence[JSONObject], path: str) -> Iterator[FieldError]:
@@ -113,3 +149,17 @@ def validate_amount_reference(reference: JSONObject | None, path: str, *, is_fil
         yield required(f"{path}.resource")
     elif name not in _AMOUNTS and not name.startswith(("limits.hugepages-", "requests.hugepages-")):
         yield not_supported(f"{path}.resource", name, _AMOUNTS)
+    yield from _validate_divisor(name, reference.get("divisor"), f"{path}.divisor")
+
+
+def _validate_divisor(name: str, divisor: str | None, path: str) -> Iterator[FieldError]:
+    """Yield the problem of a unit in which an amount is given."""
+    unit, word = canonical_quantity(str(divisor or "0")) or "0", name.partition(".")[2]
+    if unit == "0":
+        return
+    if word == "cpu":
+        if unit not in ("1m", "1"):
+            yield invalid(path, name, "only divisor's values 1m and 1 are supported with the cpu resource")
+    elif unit not in _UNITS and (word in _UNITS_OF or word.startswith("hugepages-")):
+        detail = f"only divisor's values {', '.join(_UNITS)} are supported with the"
+        yield invalid(path, name, f"{detail} {_UNITS_OF.get(word, 'hugepages')} resource")

@@ -18,6 +18,7 @@ from applyviz.kubernetes.parity.status import (
     invalid,
     not_supported,
     required,
+    too_long,
 )
 from applyviz.kubernetes.v1_36.validation.cron import find_schedule_problem
 from applyviz.kubernetes.v1_36.validation.templates import check_not_negative, selects, validate_pod_template
@@ -33,6 +34,8 @@ _EXIT_OPERATORS = ("In", "NotIn")
 _CONDITIONS = ("False", "True", "Unknown")
 _REPLACEMENTS = ("Failed", "TerminatingOrFailed")
 _ZONE_PART = re.compile(r"[A-Za-z0-9._+-]+\Z")
+_HTTP_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
+_LONGEST_MANAGER = 63
 _LOCAL = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
 
 
@@ -46,6 +49,7 @@ def _validate_job_spec(spec: JSONObject, path: str) -> Iterator[FieldError]:
         yield from check_not_negative(spec, name, path)
     if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
         yield required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified")
+    yield from _validate_manager(spec.get("managedBy"), f"{path}.managedBy")
     mode = spec.get("completionMode")
     if mode not in (*_MODES, None):
         yield not_supported(f"{path}.completionMode", mode, _MODES)
@@ -58,6 +62,23 @@ def _validate_job_spec(spec: JSONObject, path: str) -> Iterator[FieldError]:
     yield from _validate_policies(spec, path)
     yield from validate_pod_template(spec.get("template") or {}, f"{path}.template")
     yield from _validate_restart(spec, f"{path}.template.spec.restartPolicy")
+
+
+def _validate_manager(name: str | None, path: str) -> Iterator[FieldError]:
+    """Yield the problems of the name of the controller that runs a Job: a domain and a path."""
+    if name is None:
+        return
+    domain, _, rest = name.partition("/")
+    if not name:
+        yield required(path)
+    elif not domain or not rest:
+        yield invalid(path, name, 'must be a domain-prefixed path (such as "acme.io/foo")')
+    else:
+        yield from (invalid(path, domain, problem) for problem in subdomain_problems(domain))
+        if re.fullmatch(_HTTP_PATH, rest) is None:
+            yield invalid(path, rest, f"Invalid path (regex used for validation is '{_HTTP_PATH}')")
+    if len(name) > _LONGEST_MANAGER:
+        yield too_long(path, _LONGEST_MANAGER)
 
 
 def _validate_restart(spec: JSONObject, path: str) -> Iterator[FieldError]:
@@ -225,7 +246,7 @@ def _validate_zone(zone: str | None) -> Iterator[FieldError]:
     else:
         if zone.lower() == "local":
             yield invalid("spec.timeZone", zone, _LOCAL)
-        elif zone not in available_timezones():
+        if zone != "Local" and zone not in available_timezones():
             yield invalid("spec.timeZone", zone, f"unknown time zone {zone}")
 
 

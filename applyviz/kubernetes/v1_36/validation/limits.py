@@ -62,7 +62,7 @@ def _limit(limit: JSONObject, kind: str, path: str) -> Iterator[FieldError]:
         yield required(
             f"{path}.limits", "either minimum or maximum storage value is required, but neither was provided"
         )
-    yield from _ratios(limit.get("maxLimitRequestRatio") or {}, kind, f"{path}.maxLimitRequestRatio")
+    yield from _ratios(limit, kind, f"{path}.maxLimitRequestRatio")
     for key in dict.fromkeys(key for found in parts.values() for key in found):
         for less, more, field, shown, *words in _ORDERS:
             low, high = parts.get(less, {}).get(key), parts.get(more, {}).get(key)
@@ -71,11 +71,15 @@ def _limit(limit: JSONObject, kind: str, path: str) -> Iterator[FieldError]:
                 yield invalid(f"{path}.{field}[{key}]", parts[shown][key], detail)
 
 
-def _ratios(ratios: JSONObject, kind: str, path: str) -> Iterator[FieldError]:
-    for key, text in ratios.items():
+def _ratios(limit: JSONObject, kind: str, path: str) -> Iterator[FieldError]:
+    low, high = (limit.get(name) or {} for name in ("min", "max"))
+    for key, text in (limit.get("maxLimitRequestRatio") or {}).items():
         yield from _resource(key, kind, f"{path}[{key}]")
         if _worth(text) < 1:
             yield invalid(f"{path}[{key}]", text, f"ratio {text} is less than 1")
+        if key in low and key in high and _worth(low[key]) and _worth(text) > _worth(high[key]) / _worth(low[key]):
+            share = float(_worth(high[key]) / _worth(low[key]))
+            yield invalid(f"{path}[{key}]", text, f"ratio {text} is greater than max/min = {share:f}")
 
 
 def _worth(text: str) -> Decimal:

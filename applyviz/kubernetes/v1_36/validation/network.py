@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 
 from applyviz.engine.objects.values import JSONObject
-from applyviz.kubernetes.parity.name_formats import label_problems, subdomain_problems
+from applyviz.kubernetes.parity.name_formats import label_problems, path_segment_problems, subdomain_problems
 from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid, not_supported, required
 from applyviz.kubernetes.v1_36.validation.addresses import validate_address, validate_network, validate_reachable
 from applyviz.kubernetes.v1_36.validation.ports import PORT_RANGE, PROTOCOLS, port_name_problems
@@ -30,23 +30,25 @@ def _ingress(obj: JSONObject) -> Iterator[FieldError]:
         yield invalid("spec", None, "either `defaultBackend` or `rules` must be specified")
     if spec.get("defaultBackend") is not None:
         yield from _backend(spec["defaultBackend"], "spec.defaultBackend")
-    yield from _subdomain(spec.get("ingressClassName"), "spec.ingressClassName")
+    name = spec.get("ingressClassName")
+    yield from _subdomain(name, "spec.ingressClassName", is_empty_wrong=name is not None)
     for i, part in enumerate(spec.get("tls") or ()):
         for j, host in enumerate(part.get("hosts") or ()):
-            yield from _host(host, f"spec.tls[{i}].hosts[{j}]")
+            yield from _host(host, f"spec.tls[{i}].hosts[{j}]", is_empty_wrong=True)
         yield from _subdomain(part.get("secretName"), f"spec.tls[{i}].secretName")
     for i, rule in enumerate(spec.get("rules") or ()):
         yield from _ingress_rule(rule, f"spec.rules[{i}]")
 
 
-def _subdomain(text: str | None, path: str) -> Iterator[FieldError]:
-    yield from (invalid(path, text, problem) for problem in (subdomain_problems(text) if text else ()))
+def _subdomain(text: str | None, path: str, *, is_empty_wrong: bool = False) -> Iterator[FieldError]:
+    problems = subdomain_problems(text or "") if text or is_empty_wrong else ()
+    yield from (invalid(path, text or "", problem) for problem in problems)
 
 
-def _host(text: str | None, path: str) -> Iterator[FieldError]:
+def _host(text: str | None, path: str, *, is_empty_wrong: bool = False) -> Iterator[FieldError]:
     """Yield the problems of a host; a wildcard prefix is allowed."""
     if not text or "*" not in text:
-        yield from _subdomain(text, path)
+        yield from _subdomain(text, path, is_empty_wrong=is_empty_wrong)
     elif not text.startswith("*.") or subdomain_problems(text.removeprefix("*.")):
         yield invalid(path, text, _WILDCARD)
 
@@ -100,7 +102,13 @@ def _backend(backend: JSONObject, path: str) -> Iterator[FieldError]:
     elif service is not None:
         yield from _backend_service(service, path)
     elif resource is not None:
-        yield from (required(f"{path}.resource.{field}") for field in ("kind", "name") if not resource.get(field))
+        group = resource.get("apiGroup")
+        yield from _subdomain(group, f"{path}.resource.apiGroup", is_empty_wrong=group is not None)
+        for field in ("kind", "name"):
+            text, at = resource.get(field) or "", f"{path}.resource.{field}"
+            if not text:
+                yield required(at)
+            yield from (invalid(at, text, problem) for problem in path_segment_problems(text))
 
 
 def _backend_service(service: JSONObject, path: str) -> Iterator[FieldError]:
@@ -156,7 +164,7 @@ def _end_port(port: JSONObject, path: str) -> Iterator[FieldError]:
     if end is None:
         return
     if number is None:
-        yield required(path.replace("endPort", "port"), "must be specified when `endPort` is set")
+        yield invalid(path, end, "may not be specified when `port` is not specified")
     elif isinstance(number, str):
         yield invalid(path, end, "may not be specified when `port` is non-numeric")
     elif end < number:
@@ -169,6 +177,8 @@ def _end_port(port: JSONObject, path: str) -> Iterator[FieldError]:
 def _peer(peer: JSONObject, path: str) -> Iterator[FieldError]:
     if not any(peer.get(n) is not None for n in ("podSelector", "namespaceSelector", "ipBlock")):
         yield required(path, "must specify a peer")
+    for name in ("podSelector", "namespaceSelector"):
+        yield from validate_selector(peer.get(name), f"{path}.{name}")
     block = peer.get("ipBlock")
     if block is not None:
         yield from _block(block, f"{path}.ipBlock")

@@ -39,9 +39,10 @@ def validate_pod_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldErro
         return
     yield from _validate_tolerations(spec.get("tolerations") or [], before.get("tolerations") or [])
     known = {gate.get("name") for gate in before.get("schedulingGates") or ()}
-    for i, gate in enumerate(spec.get("schedulingGates") or ()):
-        if gate.get("name") not in known:
-            detail = f"only deletion is allowed, but found new scheduling gate '{gate.get('name')}'"
+    added = {gate.get("name"): i for i, gate in enumerate(spec.get("schedulingGates") or ())}  # of two, the last one
+    for name, i in added.items():
+        if name not in known:
+            detail = f"only deletion is allowed, but found new scheduling gate '{name}'"
             yield forbidden(f"spec.schedulingGates[{i}].name", detail)
     if not is_same_json(_without_mutable(spec, before), _without_mutable(before, before)):
         yield forbidden("spec", _POD_UPDATE)

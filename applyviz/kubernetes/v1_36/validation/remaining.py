@@ -37,7 +37,6 @@ _PROVIDER = 'node updates may not change providerID except from "" to valid'
 _DISTINGUISHERS = ("ByNamespace", "ByUser")
 _SUBJECTS = ("Group", "ServiceAccount", "User")
 _MOST_PRECEDENCE = 10000
-_ONE_REQUEST = "exactly one of `exactly` or `firstAvailable` is required"
 
 
 def _node(obj: JSONObject) -> Iterator[FieldError]:
@@ -168,45 +167,6 @@ def validate_service_range(obj: JSONObject) -> Iterator[FieldError]:
         yield invalid("spec.cidrs", cidrs, detail)
 
 
-def _claim_template(obj: JSONObject) -> Iterator[FieldError]:
-    yield from _claim_requests((obj.get("spec") or {}).get("spec") or {}, "spec.spec")
-
-
-def _resource_claim(obj: JSONObject) -> Iterator[FieldError]:
-    yield from _claim_requests(obj.get("spec") or {}, "spec")
-
-
-def _claim_requests(spec: JSONObject, path: str) -> Iterator[FieldError]:
-    names: set[str] = set()
-    for i, request in enumerate((spec.get("devices") or {}).get("requests") or ()):
-        at, name = f"{path}.devices.requests[{i}]", request.get("name") or ""
-        if name in names:
-            yield duplicate(at, name)
-        names.add(name)
-        if not name:
-            yield required(f"{at}.name")
-        yield from (invalid(f"{at}.name", name, problem) for problem in (label_problems(name) if name else ()))
-        exactly, choices = request.get("exactly"), request.get("firstAvailable")
-        if exactly is None and not choices:
-            yield required(at, _ONE_REQUEST)
-        elif exactly is not None and choices:
-            yield invalid(at, None, f"{_ONE_REQUEST}, but multiple fields are set")
-        elif exactly is not None:
-            yield from _device_class_name(exactly.get("deviceClassName") or "", f"{at}.exactly.deviceClassName")
-
-
-def _device_class_name(name: str, path: str) -> Iterator[FieldError]:
-    if not name:
-        yield required(path)
-    yield from (invalid(path, name, problem) for problem in (subdomain_problems(name) if name else ()))
-
-
-def _device_class(obj: JSONObject) -> Iterator[FieldError]:
-    for i, selector in enumerate((obj.get("spec") or {}).get("selectors") or ()):
-        if selector.get("cel") is None:
-            yield required(f"spec.selectors[{i}].cel")
-
-
 def _quota(obj: JSONObject) -> Iterator[FieldError]:
     spec = obj.get("spec") or {}
     for name, text in (spec.get("hard") or {}).items():
@@ -305,10 +265,7 @@ CREATE: Mapping[str, Callable[[JSONObject], Iterator[FieldError]]] = {
     "prioritylevelconfigurations": priority_levels.validate_priority_level,
     "controllerrevisions": _revision,
     "volumeattributesclasses": _attributes_class,
-    "resourceclaims": _resource_claim,
-    "resourceclaimtemplates": _claim_template,
     "servicecidrs": validate_service_range,
-    "deviceclasses": _device_class,
     "resourcequotas": _quota,
 }
 # The rules for a changed object that replace those for a new one.

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from applyviz.engine.objects.values import JSONObject
 from applyviz.kubernetes.parity.name_formats import label_value_problems, qualified_name_problems
-from applyviz.kubernetes.parity.status import FieldError, duplicate, invalid, not_supported, required
+from applyviz.kubernetes.parity.status import FieldError, duplicate, forbidden, invalid, not_supported, required
 from applyviz.kubernetes.v1_36.validation.selectors import validate_selector
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -77,6 +77,8 @@ def _validate_spread(spread: JSONObject, others: Sequence[JSONObject], path: str
         yield not_supported(f"{path}.whenUnsatisfiable", when, _UNSATISFIABLE)
     if any((o.get("topologyKey", ""), o.get("whenUnsatisfiable", "")) == (key, when) for o in others):
         yield duplicate(f"{path}.{{topologyKey, whenUnsatisfiable}}", f"{{{key}, {when}}}")
+    if spread.get("matchLabelKeys") and spread.get("labelSelector") is None:
+        yield forbidden(f"{path}.matchLabelKeys", "must not be specified when labelSelector is not set")
     least = spread.get("minDomains")
     if least is not None and least <= 0:
         yield invalid(f"{path}.minDomains", least, "must be greater than zero")

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from applyviz.engine.objects.values import JSONObject
 from applyviz.kubernetes.parity.status import FieldError, duplicate, forbidden, invalid, not_supported, required
 from applyviz.kubernetes.v1_36.validation.volumes import validate_relative
+from applyviz.kubernetes.v1_36.validation.windows import validate_windows_options
 
 _LARGEST_ID = 2147483647
 _OUT_OF_RANGE = f"must be between 0 and {_LARGEST_ID}, inclusive"
@@ -40,7 +41,10 @@ def validate_pod_security(spec: JSONObject, path: str) -> Iterator[FieldError]:
     for name, allowed in (("fsGroupChangePolicy", _GROUP_CHANGES), ("supplementalGroupsPolicy", _GROUP_POLICIES)):
         if context.get(name) not in (*allowed, None):
             yield not_supported(f"{at}.{name}", context[name], allowed)
+    if context.get("seLinuxChangePolicy") not in ("Recursive", None):  # the other one is behind a gate that is off
+        yield not_supported(f"{at}.seLinuxChangePolicy", context["seLinuxChangePolicy"], ("Recursive",))
     yield from _validate_profiles(context, at)
+    yield from validate_windows_options(context, at)
 
 
 def validate_container_security(context: JSONObject, path: str) -> Iterator[FieldError]:
@@ -50,6 +54,7 @@ def validate_container_security(context: JSONObject, path: str) -> Iterator[Fiel
     if kind not in (*_PROC_MOUNTS, None):
         yield not_supported(f"{path}.procMount", kind, _PROC_MOUNTS)
     yield from _validate_profiles(context, path)
+    yield from validate_windows_options(context, path)
     if context.get("allowPrivilegeEscalation") is False:
         if context.get("privileged"):
             yield invalid(path, {**context}, f"{_NO_ESCALATION}`privileged` to true")
@@ -105,10 +110,12 @@ def _validate_profiles(context: JSONObject, path: str) -> Iterator[FieldError]:
         elif kind not in _PROFILES:
             yield not_supported(f"{at}.type", kind, _PROFILES)
         if kind == "Localhost":
-            if text is None:
+            if text is None or (not text and name == "appArmorProfile"):
                 yield required(f"{at}.localhostProfile", f"must be set when {word} type is Localhost")
             elif name == "seccompProfile":
                 yield from validate_relative(text, f"{at}.localhostProfile")
+            elif text != text.strip():
+                yield invalid(f"{at}.localhostProfile", text, "must not be padded with whitespace")
         elif text is not None:
             shown = {**profile} if name == "seccompProfile" else text
             yield invalid(f"{at}.localhostProfile", shown, f"can only be set when {word} type is Localhost")

@@ -9,11 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from applyviz.engine.objects.values import JSONObject
-from applyviz.kubernetes.parity.name_formats import label_value_problems, qualified_name_problems, validate_labels
+from applyviz.kubernetes.parity.name_formats import (
+    label_value_problems,
+    qualified_name_problems,
+    subdomain_problems,
+    validate_labels,
+)
 from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid, required
 
 _NEEDS_VALUES = "must be specified when `operator` is 'In' or 'NotIn'"
 _REFUSES_VALUES = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+_ONE_VALUE = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
 _NEEDS_ONE = "must be specified single value when `operator` is 'Lt' or 'Gt'"
 
 
@@ -39,6 +45,23 @@ def validate_node_term(term: JSONObject, path: str) -> Iterator[FieldError]:
     """Yield the problems of one term that selects nodes."""
     for i, requirement in enumerate(term.get("matchExpressions") or ()):
         yield from _validate_requirement(requirement, f"{path}.matchExpressions[{i}]", is_node=True)
+    for i, requirement in enumerate(term.get("matchFields") or ()):
+        yield from _validate_field(requirement, f"{path}.matchFields[{i}]")
+
+
+def _validate_field(requirement: JSONObject, path: str) -> Iterator[FieldError]:
+    """Yield the problems of a requirement of a field of nodes, of which only the name can be selected."""
+    key, operator = requirement.get("key", ""), requirement.get("operator", "")
+    values = requirement.get("values") or []
+    if operator not in ("In", "NotIn"):
+        yield invalid(f"{path}.operator", operator, "not a valid selector operator")
+    elif len(values) != 1:
+        yield required(f"{path}.values", _ONE_VALUE)
+    if key != "metadata.name":
+        yield invalid(f"{path}.key", key, "not a valid field selector key")
+        return
+    for i, value in enumerate(values):
+        yield from (invalid(f"{path}.values[{i}]", value, problem) for problem in subdomain_problems(value))
 
 
 def _validate_requirement(requirement: JSONObject, path: str, *, is_node: bool) -> Iterator[FieldError]:

@@ -8,18 +8,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from applyviz.engine.objects.values import JSONObject
+from applyviz.kubernetes.parity.field_order import render_ordered
 from applyviz.kubernetes.parity.name_formats import (
     label_problems,
     qualified_name_problems,
     subdomain_problems,
     validate_labels,
 )
-from applyviz.kubernetes.parity.status import FieldError, duplicate, forbidden, invalid, not_supported, required
+from applyviz.kubernetes.parity.status import (
+    FieldError,
+    FieldErrorType,
+    duplicate,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+)
 from applyviz.kubernetes.v1_36.validation.addresses import validate_address, validate_network, validate_reachable
 from applyviz.kubernetes.v1_36.validation.ports import PORT_RANGE, PROTOCOLS, port_name_problems
 
 _SERVICE_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _FAMILIES = ("IPv4", "IPv6")
+_SEVERAL = {"clusterIPs": "cluster IPs", "ipFamilies": "IP families"}
 _CHOICES = (
     ("internalTrafficPolicy", ("Cluster", "Local")),
     ("ipFamilyPolicy", ("PreferDualStack", "RequireDualStack", "SingleStack")),
@@ -111,7 +121,8 @@ def _duplicate_ports(ports: Sequence[JSONObject]) -> Iterator[FieldError]:
                 "TargetPort": 0,
                 "NodePort": 0,
             }
-            yield duplicate(f"spec.ports[{i}]", shown)
+            detail = f"Duplicate value: {render_ordered(shown)}"
+            yield FieldError(FieldErrorType.DUPLICATE, f"spec.ports[{i}]", detail)
         seen.add(mark)
 
 
@@ -173,7 +184,15 @@ def validate_families(spec: JSONObject) -> Iterator[FieldError]:
 
     - Rule: the allocator asks for them after a valid Service, so these problems stand alone.
     """
-    if spec.get("type") == "ExternalName" or not spec.get("selector"):
+    if spec.get("type") == "ExternalName":
+        return
+    if spec.get("ipFamilyPolicy", "SingleStack") == "SingleStack":
+        several = [word for name, word in _SEVERAL.items() if len(spec.get(name) or ()) == 2]
+        if several:
+            detail = "must be 'RequireDualStack' or 'PreferDualStack' when multiple {} are specified"
+            yield from (invalid("spec.ipFamilyPolicy", "SingleStack", detail.format(word)) for word in several)
+            return
+    if not spec.get("selector"):
         return
     if spec.get("ipFamilyPolicy") == "RequireDualStack":
         detail = "this cluster is not configured for dual-stack services"

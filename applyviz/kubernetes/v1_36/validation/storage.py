@@ -14,6 +14,10 @@ from applyviz.kubernetes.parity.status import FieldError, duplicate, invalid, no
 _IMMUTABLE = "field is immutable"
 _LEAST_SECONDS, _MOST_SECONDS = 600, 1 << 32
 _GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
+_CHOICES = (
+    ("reclaimPolicy", ("Delete", "Retain")),
+    ("volumeBindingMode", ("Immediate", "WaitForFirstConsumer")),
+)
 _MODES = ("Persistent", "Ephemeral")
 
 
@@ -25,7 +29,7 @@ def _storage_class(obj: JSONObject) -> Iterator[FieldError]:
         yield invalid("provisioner", provisioner.lower(), problem)
     if "" in (obj.get("parameters") or {}):
         yield invalid("parameters", "", "field can not be empty.")
-    for name, choices in (("reclaimPolicy", ("Delete", "Retain")),):
+    for name, choices in _CHOICES:
         if obj.get(name) not in choices:
             yield not_supported(name, obj.get(name) or "", choices)
     yield from _topologies(obj.get("allowedTopologies") or [])

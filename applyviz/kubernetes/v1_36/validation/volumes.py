@@ -9,8 +9,17 @@ from collections.abc import Iterator, Sequence
 
 from applyviz.engine.objects.values import JSONObject
 from applyviz.kubernetes.parity.name_formats import label_problems, subdomain_problems
-from applyviz.kubernetes.parity.status import FieldError, duplicate, forbidden, invalid, not_supported, required
+from applyviz.kubernetes.parity.status import (
+    FieldError,
+    duplicate,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+)
 from applyviz.kubernetes.v1_36.validation.environment import validate_amount_reference, validate_field_reference
+from applyviz.kubernetes.v1_36.validation.volume_sources import validate_less_common
 
 # In the order of the server: the first one present is checked, the others are refused.
 _SOURCES = (
@@ -44,6 +53,7 @@ _NAMED_BY = {
 _HOST_TYPES = (
     "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket",
 )  # fmt: skip
+_LONGEST_DRIVER = 63
 _MODE = "must be a number between 0 and 0777 (octal), both inclusive"
 
 
@@ -104,8 +114,8 @@ def validate_source(
     elif kind == "csi":
         yield from _validate_csi(source, path)
         yield from _validate_reference(source.get("nodePublishSecretRef"), reference, f"{path}.nodePublishSecretRef")
-    elif kind == "ephemeral" and source.get("volumeClaimTemplate") is None:
-        yield required(f"{path}.volumeClaimTemplate")
+    else:
+        yield from validate_less_common(kind, source, path)
 
 
 def _validate_host_path(source: JSONObject, path: str) -> Iterator[FieldError]:
@@ -122,11 +132,18 @@ def _validate_reference(secret: JSONObject | None, needs: Sequence[str], path: s
         yield from (required(f"{path}.{name}") for name in needs if not secret.get(name))
 
 
+def validate_driver_name(name: str, path: str) -> Iterator[FieldError]:
+    """Yield the problems of the name of a driver of volumes or devices."""
+    if not name:
+        yield required(path)
+        return
+    if len(name) > _LONGEST_DRIVER:
+        yield too_long(path, _LONGEST_DRIVER)
+    yield from (invalid(path, name, problem) for problem in subdomain_problems(name.lower()))
+
+
 def _validate_csi(source: JSONObject, path: str) -> Iterator[FieldError]:
-    driver = source.get("driver", "")
-    if not driver:
-        yield required(f"{path}.driver")
-    yield from (invalid(f"{path}.driver", driver, p) for p in (subdomain_problems(driver.lower()) if driver else ()))
+    yield from validate_driver_name(source.get("driver", ""), f"{path}.driver")
     name = (source.get("nodePublishSecretRef") or {}).get("name", "")
     yield from (invalid(f"{path}.name", name, problem) for problem in (subdomain_problems(name) if name else ()))
 
@@ -144,9 +161,23 @@ def _validate_files(kind: str, source: JSONObject, path: str) -> Iterator[FieldE
     elif kind == "projected":
         for i, part in enumerate(source.get("sources") or ()):
             yield from _validate_part(part, f"{path}.sources[{i}]")
+        yield from _validate_collisions(source, path)
     else:
         for i, item in enumerate(source.get("items") or ()):
             yield from _validate_item(item, f"{path}.items[{i}]")
+
+
+def _validate_collisions(source: JSONObject, path: str) -> Iterator[FieldError]:
+    """Yield the files that two parts of a projected volume would write."""
+    seen: set[str] = set()
+    for part in source.get("sources") or ():
+        for kind in ("secret", "configMap", "downwardAPI"):
+            for item in (part.get(kind) or {}).get("items") or ():
+                file = item.get("path", "")
+                if file and file in seen:
+                    shown = file if kind == "downwardAPI" else part[kind].get("name", "")
+                    yield invalid(path, shown, "conflicting duplicate paths")
+                seen.add(file)
 
 
 def _validate_part(part: JSONObject, path: str) -> Iterator[FieldError]:

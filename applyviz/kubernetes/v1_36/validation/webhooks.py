@@ -5,6 +5,7 @@ Rule: `pkg/apis/admissionregistration/validation` of k8s.io/kubernetes v1.36.3, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from urllib.parse import urlsplit
 
@@ -30,6 +31,7 @@ _CHOICES = (
     ("matchPolicy", _MATCH_POLICIES),
     ("reinvocationPolicy", ("IfNeeded", "Never")),
 )
+_BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2}).{0,2}")
 _FORM = "; desired format: https://host[/path]"
 _BOTH_ACTIONS = (
     "must not contain both Deny and Warn (repeating the same validation failure information in the API response and "
@@ -150,6 +152,11 @@ def validate_client_config(config: JSONObject, path: str) -> Iterator[FieldError
 
 
 def _validate_url(text: str, path: str) -> Iterator[FieldError]:
+    broken = _BROKEN_ESCAPE.search(text)
+    if broken:
+        escape = broken[0]
+        yield required(path, f'url must be a valid URL: parse "{text}": invalid URL escape "{escape}"{_FORM}')
+        return
     url = urlsplit(text)
     if url.scheme != "https":
         yield invalid(path, url.scheme, f"'https' is the only allowed URL scheme{_FORM}")

@@ -153,7 +153,7 @@ def _stateful_set(obj: JSONObject) -> Iterator[FieldError]:
         yield invalid(
             "spec.updateStrategy", {"Type": kind, "RollingUpdate": None}, "must be 'RollingUpdate' or 'OnDelete'"
         )
-    for name in ("replicas", "minReadySeconds", "revisionHistoryLimit"):
+    for name in ("replicas", "minReadySeconds"):  # the server checks no revisionHistoryLimit here
         yield from check_not_negative(spec, name, "spec")
     if kind == "RollingUpdate":
         yield from check_not_negative(
