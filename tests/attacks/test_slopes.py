@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 import yaml
+from django.contrib.auth.models import User
 from django.core.handlers.base import BaseHandler
 from django.test import Client, RequestFactory
 
@@ -60,11 +61,12 @@ def play(team: Team, count: int, *, has_run: bool) -> World:
 
 
 class Reader:
-    """Reads addresses, as an author and as her program."""
+    """Reads addresses, as an author or somebody else, and as their program."""
 
-    def __init__(self, team: Team) -> None:
-        self.token, self.client, self.handler = make_token(team.alice), Client(), BaseHandler()
-        self.client.force_login(team.alice)
+    def __init__(self, team: Team, person: User | None = None) -> None:
+        person = person or team.alice
+        self.token, self.client, self.handler = make_token(person), Client(), BaseHandler()
+        self.client.force_login(person)
         self.handler.load_middleware()
 
     def time(self, name: str, address: str) -> float:
