@@ -169,7 +169,8 @@ def add_plan(request: HttpRequest, caller: Caller, number: int) -> HttpResponseB
         taken = read_files(given, chosen["kustomization"], by=caller.person, cluster=cluster, namespace=space)
     options = None if latest is None else form.choose(latest, taken, moves)
     bundle = None if taken is None else taken.bundle
-    made = reviews.replan_review(review, by=caller.person, bundle=bundle, options=options)
+    with tokens.holding(caller):
+        made = reviews.replan_review(review, by=caller.person, bundle=bundle, options=options)
     found = planner.get_plan(made.number, review_number=number, for_user=caller.person)
     return show(_show_plan(found, request, caller), 201)
 
@@ -251,7 +252,8 @@ def start_run(request: HttpRequest, caller: Caller, number: int, plan: int) -> H
     found = planner.get_plan(plan, review_number=number, for_user=caller.person)
     chosen = check(APIDigestForm(read_body(request)))
     runs.require_person(found)
-    run = runs.start_run(found, by=caller.person, digest=chosen["digest"])
+    with tokens.holding(caller):
+        run = runs.start_run(found, by=caller.person, digest=chosen["digest"])
     return show(responses.present_run(run, root=_root(request)), 201)
 
 
@@ -263,7 +265,8 @@ def schedule_start(request: HttpRequest, caller: Caller, number: int, plan: int)
     digest = check(form)["digest"]
     first, last = form.times
     runs.require_person(found)
-    runs.schedule_start(found, by=caller.person, digest=digest, not_before=first, expires_at=last)
+    with tokens.holding(caller):
+        runs.schedule_start(found, by=caller.person, digest=digest, not_before=first, expires_at=last)
     return show(_show_plan(found, request, caller), 201)
 
 
@@ -273,7 +276,8 @@ def cancel_start(request: HttpRequest, caller: Caller, number: int, plan: int) -
     caller.require_scope(Action.WRITE)  # as a new plan does, which cancels it too
     found = planner.get_plan(plan, review_number=number, for_user=caller.person)
     check(NothingForm(read_body(request)))
-    runs.cancel_start(found, by=caller.person)
+    with tokens.holding(caller):
+        runs.cancel_start(found, by=caller.person)
     return show(_show_plan(found, request, caller))
 
 
@@ -311,7 +315,8 @@ def retry_run(request: HttpRequest, caller: Caller, number: int) -> HttpResponse
     found = runs.get_run(number, for_user=caller.person)
     chosen = check(ApiRetryForm(read_body(request)))
     runs.require_person(found.plan)
-    run = runs.retry_run(found, by=caller.person, attempt=chosen["attempt"], positions=chosen["objects"])
+    with tokens.holding(caller):
+        run = runs.retry_run(found, by=caller.person, attempt=chosen["attempt"], positions=chosen["objects"])
     return show(responses.present_run(run, root=_root(request)))
 
 
@@ -320,5 +325,6 @@ def cancel_run(request: HttpRequest, caller: Caller, number: int) -> HttpRespons
     """Cancel a run."""
     found = runs.get_run(number, for_user=caller.person)
     check(NothingForm(read_body(request)))
-    runs.cancel_run(found, by=caller.person)
+    with tokens.holding(caller):
+        runs.cancel_run(found, by=caller.person)
     return show(responses.present_run(runs.get_run(number, for_user=caller.person), root=_root(request)))

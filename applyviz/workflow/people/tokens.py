@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hmac
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, timedelta
 
@@ -233,6 +235,14 @@ def require_valid(caller: Caller) -> None:
     """Raise `NotKnownError` once a token has ended, while its request waits; asking counts as no request."""
     if _keep(_list_valid().filter(pk=caller.token.pk).first()) is None:
         raise NotKnownError("there is no such token, or it has ended")
+
+
+@contextmanager
+def holding(caller: Caller) -> Iterator[None]:
+    """Act in one transaction, which is rolled back if the token ended meanwhile; raises `NotKnownError` then."""
+    with transaction.atomic():
+        yield
+        require_valid(caller)
 
 
 def find_caller(text: str, *, address: str) -> Caller:

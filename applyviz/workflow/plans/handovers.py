@@ -147,7 +147,7 @@ def hand_over(plan: Plan, change: PlannedObject, paths: Collection[FieldPath], *
     given = {one.path: one.manager for one in options.list_handovers(change.ref.key)}
     kept = given if manager == next(iter(given.values()), "") else {}
     chosen = tuple(Handover(change.ref.key, path, kept.get(path, manager)) for path in paths)
-    return reviews.replan_review(plan.review, by=by, options=replace(options, handovers=(*others, *chosen)))
+    return reviews.replan_review(plan.review, by=by, options=replace(options, handovers=(*others, *chosen)), seen=plan)
 
 
 def _name_owners(change: PlannedObject, path: FieldPath, options: ApplyOptions) -> tuple[str, ...]:
@@ -184,4 +184,4 @@ def take_fields(plan: Plan, change: PlannedObject, paths: Collection[FieldPath],
     options = take_live(options_from_json(plan.options), change, [path for path in paths if path not in former])
     kept = tuple(one for one in taken if one.path in paths)
     options = replace(options, taken_fields=(*options.taken_fields, *kept))
-    return reviews.replan_review(plan.review, by=by, options=options)
+    return reviews.replan_review(plan.review, by=by, options=options, seen=plan)

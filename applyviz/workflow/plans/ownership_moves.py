@@ -92,4 +92,5 @@ def move_ownership(
 ) -> Plan:
     """Request the next plan, in which exactly these managers give up their fields."""
     require_open(plan)
-    return reviews.replan_review(plan.review, by=by, options=choose(plan, names, moves_own=moves_own, singles=singles))
+    options = choose(plan, names, moves_own=moves_own, singles=singles)
+    return reviews.replan_review(plan.review, by=by, options=options, seen=plan)

@@ -257,12 +257,14 @@ def replan_review(
     note: str = "",
     undone: int | None = None,
     followed: str = "",
+    seen: Plan | None = None,
 ) -> Plan:
     """Request the next plan of a review, from the same manifests and options or new ones.
 
     - `followed`: the branch whose push led to it, for the audit log.
     - `choices` resolve conflicts of the latest plan; earlier resolutions stay valid for their fields.
     - `undone`: the index of one resolution of the latest plan that the next plan drops.
+    - `seen`: the plan that the person chose on; refused once somebody else made a later one.
     - Options that force conflicts resolve each open conflict by its field: a conflict that was not shown is not forced.
     - Raises `NotPossibleError` while a plan is being created, and once the review was applied or closed.
     """
@@ -276,6 +278,8 @@ def replan_review(
             )
         if latest is None or latest.state == PlanState.PLANNING:
             raise NotPossibleError(_("a plan is already being created"))
+        if seen is not None and latest.pk != seen.pk:
+            raise NotPossibleError(_("this plan was superseded by a later plan; open that plan"))
         options_before = options_from_json(latest.options)
         if options is None:  # what was left out of other manifests is in again
             options = options_before if bundle is None else take_back(options_before)

@@ -41,7 +41,7 @@ def choose(request: PageRequest, number: int, plan: int, position: int) -> HttpR
         raise NotValidError(_("choose what to do with the object"))
     ref = changes.ref_of(live_values.get_row(found, position))
     options = object_choices.choose(found, [ref], form.chosen, form.propagation_chosen)
-    following = reviews.replan_review(found.review, by=request.user, options=options)
+    following = reviews.replan_review(found.review, by=request.user, options=options, seen=found)
     return redirect("reviews:show-plan", number, following.number)
 
 
@@ -56,7 +56,7 @@ def replace_objects(request: PageRequest, number: int, plan: int) -> HttpRespons
         raise NotValidError(_("choose refused objects that can be replaced"))
     refs = [changes.ref_of(row) for row in rows if row.position in form.cleaned_data["objects"]]
     options = object_choices.choose(found, refs, ObjectChoice.REPLACE, form.propagation_chosen)
-    following = reviews.replan_review(found.review, by=request.user, options=options)
+    following = reviews.replan_review(found.review, by=request.user, options=options, seen=found)
     return redirect("reviews:show-plan", number, following.number)
 
 
@@ -69,7 +69,7 @@ def choose_addon(request: PageRequest, number: int, plan: int) -> HttpResponse:
     if not form.is_valid():
         raise NotValidError(_("choose an addon of this plan"))
     options = object_choices.choose_addon(found, form.cleaned_data["addon"], form.chosen)
-    following = reviews.replan_review(found.review, by=request.user, options=options)
+    following = reviews.replan_review(found.review, by=request.user, options=options, seen=found)
     return redirect("reviews:show-plan", number, following.number)
 
 
@@ -91,7 +91,7 @@ def plan_others(request: PageRequest, number: int, plan: int) -> HttpResponse:
         except NotValidError as error:
             form.add_error(None, str(error))
         else:
-            following = reviews.replan_review(found.review, by=request.user, options=options)
+            following = reviews.replan_review(found.review, by=request.user, options=options, seen=found)
             return redirect("reviews:show-plan", number, following.number)
     ticked = {int(n) for n in request.POST.getlist("objects") if n.isdecimal()} if request.method == "POST" else None
     context = {"form": form, "page": page, "plan": found, "ticked": ticked}

@@ -64,7 +64,7 @@ def resolve(request: PageRequest, number: int, plan: int, position: int) -> Http
         address = reverse("reviews:resolve-conflict", args=[number, plan, position])
         page = present_preview(found, choices, form_url=address, hidden=tuple(form.keep_hidden()), note=note)
         return render(request, "reviews/resolution_preview.html", {"page": page})
-    following = reviews.replan_review(found.review, by=request.user, choices=choices, note=note)
+    following = reviews.replan_review(found.review, by=request.user, choices=choices, note=note, seen=found)
     return redirect("reviews:show-plan", number, following.number)
 
 
@@ -78,7 +78,7 @@ def resolve_everywhere(request: PageRequest, number: int, plan: int) -> HttpResp
     _require_choices(choices)
     note = form.cleaned_data["note"]
     if request.method == "POST":
-        following = reviews.replan_review(found.review, by=request.user, choices=choices, note=note)
+        following = reviews.replan_review(found.review, by=request.user, choices=choices, note=note, seen=found)
         return redirect("reviews:show-plan", number, following.number)
     hidden = tuple((name, form.cleaned_data[name]) for name in ("resolution", "scope", "manager"))
     address = reverse("reviews:resolve-everywhere", args=[number, plan])
@@ -90,7 +90,7 @@ def resolve_everywhere(request: PageRequest, number: int, plan: int) -> HttpResp
 def undo(request: PageRequest, number: int, plan: int, index: int) -> HttpResponse:
     """Create a plan without one resolution."""
     found = _get_latest(request, number, plan)
-    following = reviews.replan_review(found.review, by=request.user, undone=index)
+    following = reviews.replan_review(found.review, by=request.user, undone=index, seen=found)
     return redirect("reviews:show-plan", number, following.number)
 
 
