@@ -7,9 +7,13 @@ Web processes and workers hold that key; the database does not. Out of scope: an
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterable, Iterator
+import math
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TypeAlias
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
@@ -74,19 +78,42 @@ def find_fault(row: ApprovalRow) -> str:
     return ""
 
 
-def find_revocation(row: Approval | ScheduledStart) -> str:
+Revocations: TypeAlias = Mapping[tuple[int | None, str, int | None], Sequence[tuple[int, int]]]
+"""The position and sequence of each entry that ended something, by review, digest, and person or plan."""
+
+
+def _list_ends(action: AuditAction) -> QuerySet[AuditEntry]:
+    return AuditEntry.objects.filter(action=action).order_by("pk")
+
+
+def read_revocations(action: AuditAction) -> Revocations:
+    """Read every revocation of an approval, or cancellation of a scheduled start, to look many rows up."""
+    whose = "actor" if action == AuditAction.APPROVAL_REVOKED else "plan"
+    found: dict[tuple[int | None, str, int | None], list[tuple[int, int]]] = defaultdict(list)
+    for *named, pk, sequence in _list_ends(action).values_list("review", "plan_digest", whose, "pk", "sequence"):
+        found[named[0], named[1], named[2]].append((pk, sequence))
+    return found
+
+
+def find_revocation(row: Approval | ScheduledStart, known: Revocations | None = None) -> str:
     """Return which entry of the audit log revoked an approval, or canceled a scheduled start; "" for none.
 
     - If somebody restores an earlier state of the row in the database, its MAC is valid: the audit log shows its end.
+    - `known`: all of them, if many rows are looked up.
     """
-    if row.entry is None:
+    entry = row.entry
+    if entry is None:
         return ""
-    same = AuditEntry.objects.filter(review=row.entry.review, plan_digest=row.digest, pk__gt=row.entry_id)
-    if isinstance(row, Approval):
-        ends = same.filter(action=AuditAction.APPROVAL_REVOKED, actor=row.by_id)
+    whose = row.by_id if isinstance(row, Approval) else entry.plan
+    if known is not None:
+        ends = known.get((entry.review, row.digest, whose), ())
+        at = bisect_right(ends, (entry.pk, math.inf))
+        sequence = ends[at][1] if at < len(ends) else None
     else:
-        ends = same.filter(action=AuditAction.START_CANCELED, plan=row.entry.plan)
-    sequence = ends.order_by("pk").values_list("sequence", flat=True).first()
+        action = AuditAction.APPROVAL_REVOKED if isinstance(row, Approval) else AuditAction.START_CANCELED
+        person = {"actor": whose} if isinstance(row, Approval) else {"plan": whose}
+        same = _list_ends(action).filter(review=entry.review, plan_digest=row.digest, pk__gt=entry.pk, **person)
+        sequence = same.values_list("sequence", flat=True).first()
     return f"audit entry {sequence} ended it" if sequence is not None else ""
 
 

@@ -7,10 +7,10 @@ are also checked where they are used (`approval_macs`).
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from django.db.models import Count, F, Q
+from django.db.models import Count, F
 
 from applyviz.engine.objects.accessors import map_or_empty
 from applyviz.records.enums import AuditAction, ReviewState, RunState, ScheduledStartState
@@ -22,6 +22,7 @@ from applyviz.records.models import (
     Approval,
     AuditEntry,
     Cluster,
+    ObjectChange,
     Review,
     ScheduledStart,
     Team,
@@ -35,8 +36,9 @@ def _list_entries(*actions: AuditAction) -> Iterator[AuditEntry]:
 
 
 def _list_revived_approvals() -> Iterator[BadRight]:
+    revoked = approval_macs.read_revocations(AuditAction.APPROVAL_REVOKED)
     for row in Approval.objects.filter(revoked_at=None).select_related("entry").order_by("pk").iterator(2_000):
-        fault = approval_macs.find_revocation(row)
+        fault = approval_macs.find_revocation(row, revoked)
         if fault:
             yield BadRight("approval", row.pk, str(row), fault)
     spent = ApplyRun.objects.annotate(given=Count("approvals")).filter(given__lt=F("needed"))
@@ -44,35 +46,64 @@ def _list_revived_approvals() -> Iterator[BadRight]:
         yield BadRight("run", run.number, run.state, f"{run.needed - run.given} approvals are no longer spent on it")
 
 
+_SHOWN = ("by_id", "object_key", "risk", "effect", "created_at")
+
+
+class _Effects:
+    """The effects that plans have on their objects; of the last plan of a review they are kept."""
+
+    def __init__(self) -> None:
+        self._last: dict[int, tuple[int, dict[str, str]]] = {}
+
+    def find(self, entry: AuditEntry, key: str) -> str | None:
+        """Return what was acknowledged of an object, or of the whole plan; None for what is not stored."""
+        if not key:
+            return entry.plan_digest
+        review, plan = entry.review or 0, entry.plan or 0
+        if self._last.get(review, (0, {}))[0] != plan:
+            rows = ObjectChange.objects.filter(plan__review__number=review, plan__number=plan)
+            named = rows.values_list("group", "kind", "namespace", "name", "effect")
+            self._last[review] = plan, {"/".join(parts): effect for *parts, effect in named}
+        return self._last[review][1].get(key)
+
+
 def _list_revived_acknowledgments() -> Iterator[BadRight]:
+    in_force: dict[tuple[object, ...], dict[str, Acknowledgment]] = defaultdict(dict)
+    rows_in_force = Acknowledgment.objects.filter(withdrawn_at=None).select_related("review", "plan")
+    for row in rows_in_force.only(*_SHOWN, "review__number", "plan__number").order_by("pk").iterator(2_000):
+        in_force[row.review.number, row.by_id, row.object_key, row.risk][row.effect] = row
+    effects = _Effects()
     for entry in _list_entries(AuditAction.ACKNOWLEDGMENT_WITHDRAWN):
         key = "/".join((entry.group, entry.kind, entry.namespace, entry.name)) if entry.kind else ""
-        rows = Acknowledgment.objects.filter(
-            *(Q(review__number=entry.review), Q(by=entry.actor_id), Q(object_key=key)),
-            risk=str(map_or_empty(entry.detail).get("risk", "")),
-            plan__number__lte=entry.plan or 0,
-            created_at__lt=entry.at,
-            withdrawn_at=None,
-        )
-        for row in rows if entry.pruned_by is None else ():
-            yield BadRight("acknowledgment", row.pk, str(row), f"audit entry {entry.sequence} withdrew it")
+        risk = str(map_or_empty(entry.detail).get("risk", ""))
+        rows = in_force.get((entry.review, entry.actor_id, key, risk))
+        if not rows or entry.pruned_by is not None:
+            continue
+        effect = effects.find(entry, key)
+        for found in rows.values() if effect is None else filter(None, (rows.get(effect),)):
+            if found.plan.number <= (entry.plan or 0) and found.created_at < entry.at:
+                yield BadRight("acknowledgment", found.pk, str(found), f"audit entry {entry.sequence} withdrew it")
 
 
 def _list_revived_starts() -> Iterator[BadRight]:
+    canceled = approval_macs.read_revocations(AuditAction.START_CANCELED)
     ended = ScheduledStart.objects.exclude(state=ScheduledStartState.CANCELED)
     for row in ended.select_related("entry").order_by("pk"):
-        fault = approval_macs.find_revocation(row)
+        fault = approval_macs.find_revocation(row, canceled)
         if fault:
             yield BadRight("scheduled start", row.pk, str(row), fault)
 
 
 def _list_revived_access() -> Iterator[BadRight]:
     """Yield tokens that work again, and links of accounts that were used and are not any more."""
+    of_hint: dict[tuple[str, str], list[ApiToken]] = defaultdict(list)
+    for row in ApiToken.objects.filter(revoked_at=None):
+        of_hint[row.hint, row.expires_at.isoformat()].append(row)
     for entry in _list_entries(AuditAction.TOKEN_REVOKED):
         detail = map_or_empty(entry.detail)
-        hint, until = str(detail.get("token", "")).rstrip("…"), str(detail.get("until", ""))
-        for token in ApiToken.objects.filter(hint=hint, revoked_at=None, created_at__lt=entry.at) if hint else ():
-            if token.expires_at.isoformat() == until:
+        named = str(detail.get("token", "")).rstrip("…"), str(detail.get("until", ""))
+        for token in of_hint.get(named, ()):
+            if token.created_at < entry.at:
                 yield BadRight("token", token.pk, str(token), f"audit entry {entry.sequence} revoked it")
     claimed = Counter(
         AuditEntry.objects.filter(action=AuditAction.ACCOUNT_CLAIMED).order_by().values_list("actor_id", flat=True)
