@@ -118,6 +118,28 @@ FIND_OVERFLOWING = """() => [...document.querySelectorAll("svg[data-graph] :is(.
     return at.width && (at.right > box.right + 0.5 || at.left < box.left - 0.5);
   }).map(text => text.textContent);
 })"""
+# Links that are lower than 24 pixels, or where a click at the edge of these leads to something else (WCAG 2.5.8).
+FIND_LOW = """() => [...document.querySelectorAll("svg[data-graph] a")].filter(link => {
+  link.scrollIntoView({ block: "center", inline: "center" });
+  const box = (link.querySelector(".target") ?? link.querySelector(".box")).getBoundingClientRect();
+  const middle = [box.left + box.width / 2, box.top + box.height / 2];
+  const leads = by => document.elementFromPoint(middle[0], middle[1] + by)?.closest("a") === link;
+  return box.height < 24 || box.width < 24 || !leads(-11.5) || !leads(11.5);
+}).map(link => link.textContent.trim())"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("query", ["", "?fold=0"])
+@pytest.mark.parametrize("width", [390, 1440])
+def test_boxes_and_docks_are_large_enough_for_a_pointer(sign_in, query, width):
+    page = sign_in("alice", reduced_motion="reduce")
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(GRAPH + query)
+
+    expect(page.locator("svg[data-graph] a.dock-link").first).to_be_attached()
+    assert page.evaluate(FIND_LOW) == []
+
+
 # The widths that the server counts with are never less than those of the font.
 MEASURE = """([letters, font]) => {
   const pen = document.createElement("canvas").getContext("2d");
