@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
+from django.template.loader import render_to_string
 from playwright.sync_api import Page, expect
+
+from applyviz.web.components.badges import Appearance
+from applyviz.web.reviews.pages.live_bar import DifferingObject, LiveBar
 
 pytestmark = pytest.mark.e2e
 PLAN = "/reviews/2/plans/1"
@@ -153,6 +159,48 @@ def test_first_changed_row_is_on_the_first_screen(phone):
 
     assert box is not None
     assert box["y"] <= FIRST_ROW
+
+
+def show_differing(page: Page, *, can_replan: bool) -> None:
+    """Let the next comparison with live answer that one object differs in a field with a long value."""
+    fields = (("spec.template.spec.containers.0.image", f"shop/{'x' * 80}:1", f"shop/{'x' * 80}:2"),)
+    one = DifferingObject("checkout", "Deployment", "shop", "/", "", fields, "")
+    live = LiveBar(
+        style=Appearance("≠", "differs", "warn"),
+        text="Live differs: 1 object changed since this plan.",
+        at=datetime(2026, 1, 2, tzinfo=UTC),
+        is_busy=False,
+        objects=(one,),
+        more="",
+        hidden="",
+        error="",
+        url=f"{PLAN}/live/",
+        seconds=600,
+        replan_url="/reviews/2/replan/" if can_replan else "",
+        advice="" if can_replan else "A run would stop there. An author can re-plan.",
+        is_first=False,
+    )
+    body = render_to_string("reviews/_live_bar.html", {"live": live, "bar_id": "live-bar"})
+    page.route("**/live/?bar=*", lambda route: route.fulfill(body=body, content_type="text/html"))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("can_replan", [True, False])
+def test_first_changed_row_is_on_the_first_screen_while_live_differs(phone, can_replan):
+    show_differing(phone, can_replan=can_replan)
+    phone.goto(f"{PLAN}/changes/")
+    bar = phone.locator("#live-bar")
+    expect(bar).to_contain_text("Live differs")
+    box = phone.locator(".change > details > summary").first.bounding_box()
+    assert box is not None
+    assert box["y"] <= FIRST_ROW
+    expect(bar.get_by_text("when reviewed")).to_be_hidden()
+
+    bar.get_by_label("Show").check()
+
+    expect(bar.get_by_text("when reviewed")).to_be_visible()
+    assert phone.evaluate("document.documentElement.scrollWidth") <= SIZE["width"]
+    assert phone.evaluate(FIND_SMALL, LEAST) == []
 
 
 @pytest.mark.long
