@@ -8,7 +8,8 @@ cluster has get a word of explanation.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
@@ -37,7 +38,7 @@ _KNOWN: dict[str, str | Promise] = {
 
 @dataclass(frozen=True, slots=True)
 class OwnerChip:
-    """One field owner as a page shows it."""
+    """One field owner as a page shows it; `has_twin` where the page shows its manager with another operation, too."""
 
     name: str
     monogram: str
@@ -47,6 +48,7 @@ class OwnerChip:
     is_you: bool
     about: str | Promise
     time: str
+    has_twin: bool = False
 
     @property
     def identity(self) -> tuple[str, str, str]:
@@ -90,3 +92,16 @@ def present_owner(owner: Owner, *, you: str = "") -> OwnerChip:
 def present_owners(owners: tuple[Owner, ...], *, you: str = "") -> tuple[OwnerChip, ...]:
     """Return the chips of several owners, in order."""
     return tuple(present_owner(o, you=you) for o in owners)
+
+
+def find_twins(chips: Iterable[OwnerChip]) -> frozenset[str]:
+    """Return the manager names that occur with several operations."""
+    operations: dict[str, set[str]] = {}
+    for chip in chips:
+        operations.setdefault(chip.name, set()).add(chip.how)
+    return frozenset(name for name, found in operations.items() if len(found) > 1)
+
+
+def mark_twins(chips: tuple[OwnerChip, ...], twins: frozenset[str]) -> tuple[OwnerChip, ...]:
+    """Return chips of which those with a twin say how they wrote, even in a narrow column."""
+    return tuple(replace(chip, has_twin=True) if chip.name in twins else chip for chip in chips)

@@ -46,7 +46,7 @@ def opened_strip(strip: Any) -> SafeString:
 
 
 def _name(owners: Sequence[Any]) -> tuple[object, ...]:
-    return tuple((*one.identity, one.is_update, one.is_you) for one in owners)
+    return tuple((*one.identity, one.is_update, one.is_you, one.has_twin) for one in owners)
 
 
 @register.simple_tag

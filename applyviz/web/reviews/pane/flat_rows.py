@@ -5,8 +5,8 @@ The part that two values share is printed once, so that the part that differs is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from django.utils.functional import Promise
@@ -23,6 +23,7 @@ from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.risks.sentences import describe_risk
 from applyviz.web.components.field_paths import split_path
 from applyviz.web.components.field_strip import LONGEST, FieldStrip
+from applyviz.web.components.owners import find_twins, mark_twins
 from applyviz.web.components.phrases import describe_reason
 from applyviz.web.components.values import ABSENT, Shown
 from applyviz.web.reviews.pane.field_strips import present_result_strips
@@ -213,6 +214,14 @@ def select_rows(
     return sorted({index: reason for f in _MOVING for index, reason in select_reasons(change, f)}.items())
 
 
+def _tell_owners_apart(rows: tuple[FieldRow, ...]) -> Iterator[FieldRow]:
+    """Yield the rows of an object; a manager that owns fields by several operations is named with each of them."""
+    twins = find_twins(chip for row in rows for chip in (*row.owners_before, *row.owners_after))
+    for row in rows:
+        before, after = (mark_twins(chips, twins) for chips in (row.owners_before, row.owners_after))
+        yield replace(row, owners_before=before, owners_after=after) if twins else row
+
+
 def present_flat_rows(
     change: PlannedObject,
     reasons: Iterable[tuple[int, FieldReason]],
@@ -227,7 +236,7 @@ def present_flat_rows(
     shown = present_rows(
         change, reasons, options=options, explain=describe_reason, url_of=url_of, resolution=resolution
     )
-    for row in shown:
+    for row in _tell_owners_apart(tuple(shown)):
         reason = change.fields[row.index]
         move = None if row.lines else _present_move(row, row.wanted)
         parent, leaf = split_path(reason.path)
