@@ -199,3 +199,75 @@ def test_chosen_files_stay_after_an_error(sign_in):
     expect(page.locator("[data-error-summary]")).to_be_focused()
     expect(page.locator("[data-chosen]")).to_contain_text("one.yaml")
     assert page.locator("[data-files]").evaluate("input => input.files.length") == 1
+
+
+@pytest.mark.long
+def test_overview_of_a_short_plan_has_no_empty_row(sign_in):
+    """The facts are longer than everything else of a plan of one object: the other cards stand beside them."""
+    page = sign_in("alice")
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.goto(f"{make_review(page, SETTINGS)}overview/")
+
+    boxes = {name: page.locator(f".card.{name}").bounding_box() for name in ("risks", "kinds", "latest", "about")}
+
+    assert None not in boxes.values()
+    ends = {name: box["y"] + box["height"] for name, box in boxes.items() if box}
+    assert boxes["kinds"]["y"] - ends["risks"] < 24
+    assert boxes["latest"]["y"] - ends["kinds"] < 24
+    assert boxes["latest"]["width"] == boxes["kinds"]["width"], "nothing is empty beside it"
+    assert ends["latest"] < ends["about"] + 24
+
+
+OWN_IMAGE = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: checkout, labels: {{told: {name}}}}}
+spec: {{template: {{spec: {{containers: [{{name: checkout, image: "shop/checkout:9"}}]}}}}}}
+"""
+OTHER_ADDRESS = """\
+apiVersion: v1
+kind: Service
+metadata: {{name: frontend, labels: {{told: {name}}}}}
+spec: {{clusterIP: 10.0.9.9, ports: [{{port: 80}}]}}
+"""
+
+
+def open_changes(page: Page, template: str, manager: str) -> None:
+    """Open the Changes of a plan of one object that is live already."""
+    page.goto("/reviews/new/")
+    drop_files(page, {"one.yaml": template.format(name=secrets.token_hex(3))})
+    page.get_by_label("Title").fill("One live object")
+    page.get_by_label("Namespace").fill("shop")
+    page.get_by_label("Field manager", exact=True).fill(manager)
+    page.get_by_role("button", name="Create plan").click()
+    page.wait_for_url(re.compile(r"/reviews/\d+/"))
+    expect(page.locator("[data-stream]")).to_have_count(0)
+    open_tab(page, "Changes")
+
+
+@pytest.mark.long
+def test_two_operations_of_one_manager_are_told_apart(sign_in):
+    """A manager that set the image by an update owns other fields by apply afterwards."""
+    page = sign_in("alice")
+    open_changes(page, OWN_IMAGE, "kubectl-set")
+
+    owners = page.locator(".change summary .owner", has_text="kubectl-set")
+    said = [one.locator(".how").inner_text() for one in owners.all() if one.locator(".how").is_visible()]
+
+    assert sorted(said) == ["Apply", "Update"]
+
+
+@pytest.mark.long
+def test_button_stands_in_the_line_of_its_choice(sign_in):
+    page = sign_in("alice")
+    open_changes(page, OTHER_ADDRESS, "applyviz")
+    act = page.locator(".post-action", has_text="Replace Service/frontend").first
+
+    choice, button = act.evaluate(
+        """one => ["select", "button"].map(name => {
+          const box = one.querySelector(name).getBoundingClientRect();
+          return [box.top, box.bottom];
+        })"""
+    )
+
+    assert choice == pytest.approx(button, abs=0.5)
