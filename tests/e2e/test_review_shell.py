@@ -186,6 +186,21 @@ def test_two_clicks_on_a_phone_approve_what_has_no_high_risk(sign_in):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("width", [390, 1440])
+def test_problems_of_form_and_sources_are_shown_together(sign_in, width):
+    page = sign_in("alice", is_let_in=False)  # a 422 is told on the console
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto("/reviews/new/")
+    page.locator("[data-text]").fill("a: [")
+    page.get_by_label("Title").fill("x")
+    page.get_by_label("Namespace").fill("Not A Name")
+    page.get_by_role("button", name="Create plan").click()
+
+    expect(page.locator("[data-error-summary]")).to_contain_text("Use lowercase letters")
+    expect(page.locator("#found")).to_contain_text("pasted.yaml:2:1")
+
+
+@pytest.mark.long
 def test_chosen_files_stay_after_an_error(sign_in):
     page = sign_in("alice", is_let_in=False)  # a 422 is told on the console
     page.goto("/reviews/new/")

@@ -19,7 +19,7 @@ from applyviz.web.api.problems import ProblemsError, SourceProblem
 from applyviz.web.reviews.forms.manifests import read_chart
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.plans import charts
-from applyviz.workflow.plans.intake import Intake, ReviewInput, read_manifests
+from applyviz.workflow.plans.intake import Intake, ReviewInput, UnreadSourcesError, read_manifests
 from applyviz.workflow.plans.source_mix import DuplicateObjectsError
 
 MOST_FILES = 2_000
@@ -72,13 +72,25 @@ def _read_list(given: JSONObject, name: str, most: int, entry: str) -> list[Any]
 def _take(given: ReviewInput, by: Person) -> Intake:
     try:
         return read_manifests(given, by=by)
-    except UnreadLinksError as error:
-        failed = [SourceProblem(reason, field=f"links[{number}]") for number, reason in error.reasons.items()]
-        raise ProblemsError(failed) from error
-    except DuplicateObjectsError as error:
-        raise ProblemsError(_show_problem(p.reason, p.position) for p in error.problems) from error
     except SourceError as error:
-        raise ProblemsError([SourceProblem(str(error), field=error.field or "files")]) from error
+        raise ProblemsError(_list_errors(error)) from error
+
+
+def _list_errors(error: SourceError) -> Iterator[SourceProblem]:
+    """Yield every problem of sources that could not be read."""
+    match error:
+        case UnreadSourcesError():
+            for one in error.errors:
+                yield from _list_errors(one)
+            for file in error.files:
+                yield from (_show_problem(problem.reason, problem.position) for problem in file.problems)
+        case UnreadLinksError():
+            for number, reason in error.reasons.items():
+                yield SourceProblem(reason, field=f"links[{number}]")
+        case DuplicateObjectsError():
+            yield from (_show_problem(problem.reason, problem.position) for problem in error.problems)
+        case _:
+            yield SourceProblem(str(error), field=error.field or "files")
 
 
 def _read_entries(taken: Intake) -> list[DocumentProblem]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -91,6 +91,17 @@ class Intake:
         return () if channel is None else tuple(find_missing(channel, self.bundle))
 
 
+@dataclass(eq=False)
+class UnreadSourcesError(SourceError):
+    """Sources that could not be read: the error of each, and the parsed files of the others with their problems."""
+
+    errors: tuple[SourceError, ...]
+    files: tuple[ParsedFile, ...]
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.errors))
+
+
 @contextmanager
 def _naming(field: str) -> Iterator[None]:
     """Let an error be one of the field that named the source, unless it names another one."""
@@ -120,11 +131,30 @@ class _ChartIntake:
     """The chart that was rendered on the way, and the values that were given for it.
 
     - `uploaded`: the files of the upload, for a chart that is in the repository; else None.
+    - `errors`: those of the sources that could not be read; the others are read all the same.
     """
 
     chart: RenderedChart | None = None
     values: tuple[bytes, ...] = ()
     uploaded: Mapping[str, bytes] | None = None
+    errors: list[SourceError] = field(default_factory=list)
+
+    @contextmanager
+    def collecting(self) -> Iterator[None]:
+        """Note the error of a source and go on with the next one."""
+        try:
+            yield
+        except SourceError as error:
+            self.errors.append(error)
+
+    def refuse(self, bundle: SourceBundle) -> None:
+        """Raise the errors together with the problems of the files that were read; return without any error."""
+        if not self.errors:
+            return
+        files = read_files(bundle).files if bundle.files else ()
+        if len(self.errors) == 1 and not any(file.problems for file in files):
+            raise self.errors[0]
+        raise UnreadSourcesError(tuple(self.errors), files)
 
 
 def _take_chart(given: ReviewInput, by: Person, into: _ChartIntake) -> Iterator[BundledFile]:
@@ -140,23 +170,26 @@ def _take_chart(given: ReviewInput, by: Person, into: _ChartIntake) -> Iterator[
         if is_elsewhere:
             into.uploaded = uploaded
         else:
-            with _naming("chart"):
+            with into.collecting(), _naming("chart"):
                 into.chart = charts.render_chart(
                     chart, uploaded, cluster=given.cluster, namespace=given.namespace, by=by
                 )
     if files:
-        yield from _take_files(given, files)
+        with into.collecting():
+            yield from _take_files(given, files)
     if into.chart is not None:
         yield from into.chart.files
 
 
 def _take_all(given: ReviewInput, by: Person, into: _ChartIntake) -> Iterator[BundledFile]:
-    yield from _take_chart(given, by, into)
+    with into.collecting():
+        yield from _take_chart(given, by, into)
     if given.text.strip():
         yield BundledFile(PASTED, given.text.encode(), {"from": "paste"})
-    yield from _fetch_links(given.links)
+    with into.collecting():
+        yield from _fetch_links(given.links)
     if given.git is not None:
-        with _naming("git_repository"):
+        with into.collecting(), _naming("git_repository"):
             yield from _take_repository(given, given.git, by, into)
 
 
@@ -249,11 +282,13 @@ def read_manifests(given: ReviewInput, *, by: Person) -> Intake:
     """Freeze the input and parse it once; fetches links and repositories.
 
     - Raises `SourceError` for input that is too large, unreachable or cannot be rendered, or that names an object in
-      two sources. Other problems of single documents do not raise: they are in the files.
+      two sources; `UnreadSourcesError` if several sources fail, or one fails while others have problems. Without an
+      error, problems of single documents do not raise: they are in the files.
     """
     rendered = _ChartIntake()
     bundle = SourceBundle.of(_name_apart(_take_all(given, by, rendered)))
     source_mix.check_limits(bundle)
+    rendered.refuse(bundle)
     found = read_files(bundle)
     whole = fetch_addons(bundle, found.files, _fetch_each)
     found = found if whole is bundle else read_files(whole)

@@ -54,3 +54,13 @@ def test_object_of_a_file_and_a_link_is_named_at_both_places(program, monkeypatc
     assert problem["file"] == "a.yaml"
     assert problem["line"] == 1
     assert "is in the upload too, at 0.yaml:1" in problem["message"]
+
+
+def test_link_that_fails_hides_no_problem_of_the_files(program, monkeypatch):
+    monkeypatch.setattr(url, "fetch", refuse_odd)
+    files = [{"name": "bad.yaml", "content": "a: ["}]
+
+    refused = program.post("reviews/", {**body(), "files": files, "links": ["https://a.example/1"]})
+
+    problems = [(p.get("field"), p.get("file")) for p in refused.json()["error"]["problems"]]
+    assert (refused.status_code, problems) == (422, [("links[0]", None), (None, "bad.yaml")])

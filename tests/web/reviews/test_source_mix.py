@@ -142,3 +142,35 @@ def test_twice_in_one_source_stays_a_problem_of_the_plan(as_alice, fill):
     text = (config("twice") + b"---\n" + config("twice")).decode()
 
     assert as_alice.post(ADD, fill(text=text)).status_code == 302
+
+
+def refuse_link(link, **_):
+    raise SourceError(f"{link[8]} does not answer")
+
+
+def test_every_source_that_fails_is_named_at_once(as_alice, fill, monkeypatch):
+    monkeypatch.setattr(url, "fetch", refuse_link)
+    given = fill(text="a: [", git_path="nowhere.yaml", namespace="Not A Name", links=LINKS[1])
+    page = read(as_alice.post(ADD, given))
+
+    for told in ("Use lowercase letters", "b does not answer", "pasted.yaml:2:1", "nowhere.yaml"):
+        assert told in page
+    assert "canary" not in page
+    assert "is the archive of a Helm chart" not in page, "it is named as the chart, which waits for the namespace"
+    assert Review.objects.count() == 0
+
+
+def test_sources_of_a_refused_form_are_read(as_alice, fill):
+    given = fill(title="", text="a: [", links="http://a.example/x.yaml", git_repository="")
+    page = read(as_alice.post(ADD, given))
+
+    assert "Only HTTPS URLs are supported" in page
+    assert "pasted.yaml:2:1" in page
+    assert "of-upload" in page
+
+
+def test_empty_form_is_refused_once(as_alice, fill):
+    page = read(as_alice.post(ADD, {**fill(manifests=[], chart="", text="", links="", git_repository="")}))
+
+    assert "Add at least one manifest" in page
+    assert "There is no object here" not in page

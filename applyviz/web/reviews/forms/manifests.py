@@ -88,6 +88,7 @@ def _read_git(values: Mapping[str, object]) -> GitSource | None:
     return GitSource(repository, ref, path, folder)
 
 
+_OF_GIT = ("git_repository", "git_ref", "git_path", "kustomization")
 _OF_CHART = ("chart_repository", "chart_version", "chart_release", "chart_values_files", "chart_values")
 
 
@@ -255,21 +256,24 @@ class SourceForm(SourceFields):
     def describe_input(
         self, *, is_fetching: bool = True, cluster: Cluster | None = None, namespace: str = ""
     ) -> ReviewInput:
-        """Return the input of a valid form, unread; without its links and its chart unless `is_fetching`.
+        """Return the input of a form, unread; without its links and its chart unless `is_fetching`.
 
         - A chart is rendered for `cluster` and `namespace`.
+        - A source that the form refuses is left out, so that the problems of the others are found with it.
         """
         values = self.cleaned_data
-        uploads = [*values["manifests"], *values["folder"]]
-        paths = values["paths"]
+        is_chart_refused = not self.errors.keys().isdisjoint(("chart", *_OF_CHART))
+        has_own_files = is_chart_refused or "kustomization" in self.errors  # what would be rendered is no manifest
+        uploads = [] if has_own_files else [*values.get("manifests", ()), *values.get("folder", ())]
+        paths = values.get("paths", ())
         names = paths if len(paths) == len(uploads) else [one.name or "upload.yaml" for one in uploads]
         return ReviewInput(
             files=tuple(zip(names, uploads, strict=True)),
             kustomization=values["kustomization"] if uploads else "",
-            text=values["text"],
-            links=values["links"] if is_fetching else (),
-            git=_read_git(values) if is_fetching else None,
-            chart=read_chart(values) if is_fetching else None,
+            text=values.get("text", ""),
+            links=values.get("links", ()) if is_fetching else (),
+            git=_read_git(values) if is_fetching and self.errors.keys().isdisjoint(_OF_GIT) else None,
+            chart=read_chart(values) if is_fetching and not is_chart_refused else None,
             cluster=cluster,
             namespace=namespace,
         )

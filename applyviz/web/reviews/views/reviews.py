@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from django.contrib import messages
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
@@ -82,12 +84,33 @@ def add_review(request: PageRequest) -> HttpResponse:
                 branches.start_following(review, by=request.user)
             return redirect("reviews:show-review", review.number)
         context |= {"problems": source.problems, "found": source.found}
+    elif request.method == "POST":
+        context |= _find_problems(_describe_refused(form), request)
     return render(
         request,
         "reviews/new.html",
         context | manifests.HELP | prune.HELP | patches.HELP,
         status=422 if request.method == "POST" else 200,
     )
+
+
+def _describe_refused(form: NewReviewForm) -> ReviewInput:
+    """Return the input that a refused form accepts.
+
+    - A chart and the files that may be its own wait for the cluster and the namespace to render it for.
+    """
+    found = form.cleaned_data
+    given = form.describe_input(cluster=found.get("cluster"), namespace=found.get("namespace", ""))
+    is_placed = form.errors.keys().isdisjoint(("cluster", "namespace"))
+    return given if is_placed or given.chart is None else replace(given, chart=None, files=())
+
+
+def _find_problems(given: ReviewInput, request: PageRequest) -> dict[str, object]:
+    """Read what a refused form accepts of its sources, so that every problem is shown at once."""
+    if not (given.files or given.text.strip() or given.links or given.git or given.chart):
+        return {}
+    source = read_source(given, by=request.user)
+    return {"problems": source.problems, "found": source.found}
 
 
 def _check_follow(form: NewReviewForm, source: ReadSource) -> None:
@@ -161,6 +184,8 @@ def replace_manifests(request: PageRequest, number: int) -> HttpResponse:
             plan = use_cases.replan_review(review, by=request.user, bundle=source.bundle, options=options)
             return redirect("reviews:show-plan", number, plan.number)
         context |= {"problems": source.problems, "found": source.found}
+    elif request.method == "POST":
+        context |= _find_problems(_describe_next(form, review), request)
     status = 422 if request.method == "POST" else 200
     return render(request, "reviews/manifests.html", context | manifests.HELP, status=status)
 

@@ -17,7 +17,7 @@ from applyviz.engine.objects.refs import ObjectRef
 from applyviz.sources.bundle import SourceBundle
 from applyviz.sources.links import UnreadLinksError, hide_query
 from applyviz.workflow.foundation.access import Person
-from applyviz.workflow.plans.intake import ReviewInput, read_manifests
+from applyviz.workflow.plans.intake import ReviewInput, UnreadSourcesError, read_manifests
 from applyviz.workflow.plans.source_mix import DuplicateObjectsError
 
 KUSTOMIZATIONS = frozenset({"kustomization.yaml", "kustomization.yml", "Kustomization"})
@@ -107,17 +107,28 @@ def _name_empty(bundle: SourceBundle) -> tuple[FoundProblem, ...]:
     return tuple(FoundProblem(reason, file.name) for file in bundle.files) or (FoundProblem(reason),)
 
 
+def _present_error(error: SourceError) -> Iterator[FoundProblem]:
+    """Yield every problem of sources that could not be read."""
+    match error:
+        case UnreadSourcesError():
+            for one in error.errors:
+                yield from _present_error(one)
+            yield from _present_problems(error.files, [])
+        case UnreadLinksError():
+            for number, reason in error.reasons.items():
+                yield FoundProblem(reason, hide_query(error.links[number]))
+        case DuplicateObjectsError():
+            yield from (FoundProblem(problem.reason, str(problem.position)) for problem in error.problems)
+        case _:
+            yield FoundProblem(str(error))
+
+
 def read_source(given: ReviewInput, *, by: Person) -> ReadSource:
     """Freeze and parse manifests; fetches links and repositories."""
     try:
         taken = read_manifests(given, by=by)
-    except UnreadLinksError as error:
-        failed = (FoundProblem(reason, hide_query(error.links[n])) for n, reason in error.reasons.items())
-        return ReadSource(SourceBundle(), (), tuple(failed))
-    except DuplicateObjectsError as error:
-        return ReadSource(SourceBundle(), (), tuple(FoundProblem(p.reason, str(p.position)) for p in error.problems))
     except SourceError as error:
-        return ReadSource(SourceBundle(), (), (FoundProblem(str(error)),))
+        return ReadSource(SourceBundle(), (), tuple(_present_error(error)))
     of_channel = (FoundProblem(p.reason, str(p.position)) for p in (*taken.channel_problems, *taken.missing_manifests))
     charts = _list_chart_folders(taken.bundle)
     problems = (
