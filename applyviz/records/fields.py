@@ -40,12 +40,15 @@ class _SealedAttribute(DeferredAttribute):
         if isinstance(value, Unsealed):
             # Kept: the bytes that are stored are those that a MAC covers.
             value = instance.__dict__[self.field.attname] = value.seal(self.field.locate(instance))
-        elif isinstance(value, Sealed):
-            value = replace(value, location=self.field.locate(instance) if self.field.may_locate(instance) else None)
+        elif isinstance(value, Sealed) and value.location is None and self.field.may_locate(instance):
+            # Kept, too: the columns that name a row never change, and a run asks ten times for each object.
+            value = instance.__dict__[self.field.attname] = replace(value, location=self.field.locate(instance))
         return value
 
     def __set__(self, instance: models.Model, value: object) -> None:
-        instance.__dict__[self.field.attname] = value
+        # The location of another row never comes along: content opens only where it was sealed for.
+        of_any = Sealed(value.token) if isinstance(value, Sealed) else value
+        instance.__dict__[self.field.attname] = of_any
 
 
 class SealedField(_Column):

@@ -152,6 +152,24 @@ def test_content_is_sealed_for_its_row():
 
 
 @pytest.mark.django_db
+def test_a_row_is_located_once_and_never_by_another_row(settings, pair, monkeypatch):
+    hold(settings, opening=pair[:1])
+    make_cluster_row("box", credential=Unsealed(b"one"))
+    other = make_cluster_row("other")
+    field, asked = Cluster._meta.get_field("credential"), []
+    locate = field.locate
+    monkeypatch.setattr(field, "locate", lambda row: asked.append(row.slug) or locate(row))
+    box = Cluster.objects.get(slug="box")
+
+    assert [box.credential.open_bytes() for _ in range(5)] == [b"one"] * 5
+    assert asked == ["box"]
+    other.credential = box.credential
+    with pytest.raises(SealError):
+        other.credential.open_bytes()
+    assert asked == ["box", "other"]
+
+
+@pytest.mark.django_db
 def test_rotation_carries_over_what_is_not_immutable(settings, pair):
     old = sealing_keys.make_opening_key()
     hold(settings, opening=[pair[0], old])
