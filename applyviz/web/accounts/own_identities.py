@@ -9,9 +9,9 @@ from django.utils.translation import gettext as _
 
 from applyviz.records.git_enums import IdentityKind
 from applyviz.web.components.commit_identities import IdentityForm, present_identities
+from applyviz.web.components.forms import show_refusal
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.workflow.foundation.access import Action
-from applyviz.workflow.foundation.errors import WorkflowError
 from applyviz.workflow.people import commit_identities
 
 
@@ -21,11 +21,8 @@ def claim_identity(request: PageRequest) -> HttpResponse:
     form = IdentityForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         kind = IdentityKind(form.cleaned_data["kind"])
-        try:
+        with show_refusal(form, "value"):
             commit_identities.claim(kind, form.cleaned_data["value"], by=request.user)
-        except WorkflowError as error:
-            form.add_error("value", str(error))
-        else:
             messages.success(request, _describe_next(kind))
             return redirect("claim-identity")
     own = commit_identities.list_own(request.user).select_related("person")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from django import forms
 from django.db.models import QuerySet
 from django.utils.functional import Promise
 
-from applyviz.workflow.foundation.errors import FieldRefusedError
+from applyviz.workflow.foundation.errors import FieldRefusedError, WorkflowError
 
 Label: TypeAlias = str | Promise
 Choice: TypeAlias = tuple[Any, Label | Iterable[tuple[Any, Label]]]
@@ -41,6 +42,17 @@ def offer_rows(form: forms.BaseForm, name: str, rows: QuerySet[Any]) -> None:
     if not isinstance(field, forms.ModelChoiceField):
         raise TypeError(f"{name} offers no rows")
     field.queryset = rows
+
+
+@contextmanager
+def show_refusal(
+    form: forms.BaseForm, field: str | None = None, *, only: type[WorkflowError] = WorkflowError
+) -> Iterator[None]:
+    """Show the refusal of a use case at a field, or above the form; what comes after the use case is skipped."""
+    try:
+        yield
+    except only as error:
+        form.add_error(field, str(error))
 
 
 def refuse_field(form: forms.BaseForm, error: FieldRefusedError) -> None:

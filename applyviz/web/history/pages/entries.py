@@ -49,30 +49,36 @@ _LOUD = {AuditAction.PLAN_FAILED, AuditAction.SIGN_IN_FAILED, AuditAction.RUN_CA
 _ALARM = Appearance("!", "", "warn")
 
 
-@dataclass(frozen=True, slots=True)
-class EntryRow:
-    """One entry in the list.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimelineRow:
+    """One line of a history.
 
     - `who` is the person who acted; `process` names the product where its worker executed the act.
     """
 
-    number: int
-    url: str
     at: datetime
     style: Appearance
-    who: str
     what: str
-    who_url: str
     about: str
+    who: str
+    who_url: str
+    manager: str = ""
+    manager_url: str = ""
+    links: tuple[PlanFact, ...]
+    process: str = ""
+    process_url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryRow(TimelineRow):
+    """One entry of the audit log."""
+
+    number: int
+    url: str
     object: str
     object_url: str
     cluster: str
     cluster_url: str
-    manager: str
-    manager_url: str
-    links: tuple[PlanFact, ...]
-    process: str = ""
-    process_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)

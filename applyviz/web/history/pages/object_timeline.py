@@ -7,7 +7,7 @@ Pages go by time: each source returns a page's worth before a moment, and the ne
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from urllib.parse import urlencode
 
@@ -20,10 +20,10 @@ from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import PRODUCT_MANAGER
 from applyviz.records.enums import AuditAction, Outcome
 from applyviz.records.models import AuditEntry, ObjectChange, ObjectResult, Review
-from applyviz.web.components.badges import OBJECT_STYLES, Appearance
+from applyviz.web.components.badges import OBJECT_STYLES
 from applyviz.web.components.notices import PlanFact
 from applyviz.web.components.object_links import CORE, NO_NAMESPACE, link_change
-from applyviz.web.history.pages.entries import Starters, find_starters, present_entry
+from applyviz.web.history.pages.entries import Starters, TimelineRow, find_starters, present_entry
 from applyviz.web.history.pages.ownership_history import OwnerTimes, present_owner_times
 from applyviz.web.runs.pages.results import OUTCOME_STYLES
 from applyviz.workflow.foundation import access
@@ -52,23 +52,6 @@ class TimelineSubject:
     def columns(self) -> dict[str, str]:
         """Return the columns that identify the object in every table."""
         return {"group": self.group, "kind": self.kind, "namespace": self.namespace, "name": self.name}
-
-
-@dataclass(frozen=True, slots=True)
-class TimelineRow:
-    """One line of an object's history."""
-
-    at: datetime
-    style: Appearance
-    what: str
-    about: str
-    who: str
-    who_url: str
-    manager: str
-    manager_url: str
-    links: tuple[PlanFact, ...]
-    process: str = ""
-    process_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,27 +106,20 @@ def _present_result(result: ObjectResult, at: datetime, for_user: Visitor) -> Ti
     url = reverse("runs:show-result", args=[run.number, result.position])
     text = _("run %(number)d") % {"number": run.number}
     return TimelineRow(
-        at, style, str(style.word), result.detail, who, _person_url(who), "", "", (PlanFact("", text, url=url),)
+        at=at,
+        style=style,
+        what=str(style.word),
+        about=result.detail,
+        who=who,
+        who_url=_person_url(who),
+        links=(PlanFact("", text, url=url),),
     )
 
 
 def _present_audit(entry: AuditEntry, starters: Starters) -> TimelineRow:
     row = present_entry(entry, starters)
     link = PlanFact("", _("entry %(number)d") % {"number": row.number}, url=row.url)
-    links = (*row.links, link)
-    return TimelineRow(
-        row.at,
-        row.style,
-        row.what,
-        row.about,
-        row.who,
-        row.who_url,
-        row.manager,
-        row.manager_url,
-        links,
-        row.process,
-        row.process_url,
-    )
+    return replace(row, links=(*row.links, link))
 
 
 def _find_plans(

@@ -8,6 +8,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from applyviz.records.models import RetentionPolicy
+from applyviz.web.components.forms import show_refusal
 from applyviz.web.frame import streams
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.history.forms import EvidenceForm, RetentionForm
@@ -51,11 +52,8 @@ def list_retention(request: PageRequest) -> HttpResponse:
     if request.method == "POST":
         access.require(request.user, Action.MANAGE)
         if form.is_valid():
-            try:
+            with show_refusal(form, only=NotValidError):
                 policy = retention.add_policy(**form.cleaned_data, by=request.user)
-            except NotValidError as error:
-                form.add_error(None, str(error))
-            else:
                 messages.success(request, _("Policy %(name)s is active.") % {"name": policy.name})
                 return redirect("history:list-retention")
     page = present_retention(for_user=request.user)

@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
-from applyviz.web.components.forms import refuse_field
+from applyviz.web.components.forms import refuse_field, show_refusal
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.reviews.forms import manifests, patches, prune
 from applyviz.web.reviews.forms import presets as forms
@@ -55,12 +55,9 @@ def show_preset(request: PageRequest, slug: str) -> HttpResponse:
     preset = presets.get_preset(slug, for_user=request.user)
     form = PresetForm(request.POST or None, for_user=request.user, initial=forms.read_initial(preset))
     if request.method == "POST" and form.is_valid():
-        try:
+        with show_refusal(form, only=NotPossibleError):
             version = form.cleaned_data["version"] or 0
             presets.edit_preset(preset, form.draft, version=version, by=request.user)
-        except NotPossibleError as error:
-            form.add_error(None, str(error))
-        else:
             messages.success(request, _("Preset saved as version %(number)d.") % {"number": preset.version})
             return redirect("settings:show-preset", slug)
     context = {"row": present_row(preset, preset.reviews.count()), "form": form, **_HELP}

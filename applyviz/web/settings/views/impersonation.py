@@ -7,13 +7,13 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
+from applyviz.web.components.forms import show_refusal
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.settings.forms.impersonation import MappingForm
 from applyviz.web.settings.pages.tokens import present_mappings
 from applyviz.web.settings.views.settings_page import render_settings
 from applyviz.workflow.clusters import impersonation
 from applyviz.workflow.foundation.access import Action
-from applyviz.workflow.foundation.errors import WorkflowError
 
 
 @requires(Action.VIEW_ACCOUNTS)
@@ -29,11 +29,8 @@ def add_identity(request: PageRequest) -> HttpResponse:
     """Add a mapping; the earlier one of the same subject ends."""
     form = MappingForm(request.POST or None, for_user=request.user, initial=request.GET.dict())
     if request.method == "POST" and form.is_valid():
-        try:
+        with show_refusal(form):
             impersonation.map_identity(form.cleaned_data["cluster"], form.draft, by=request.user)
-        except WorkflowError as error:
-            form.add_error(None, str(error))
-        else:
             messages.success(request, _("Mapping saved. Plans created under another identity must be re-planned."))
             return redirect("settings:list-identities")
     return render_settings(request, "add_identity", {"form": form}, status=422 if form.errors else 200)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.forms import Form
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -15,6 +13,7 @@ from django.utils.translation import gettext as _
 from applyviz.records.enums import Role
 from applyviz.records.models import PendingChange
 from applyviz.web.components.commit_identities import IdentityForm, present_identities
+from applyviz.web.components.forms import show_refusal
 from applyviz.web.frame import reauthentication
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.settings.forms.people import ChoiceOfTeamForm, GrantForm, MailForm, MemberForm, PersonForm, TeamForm
@@ -22,21 +21,8 @@ from applyviz.web.settings.pages.people import PendingRow, present_pending, pres
 from applyviz.web.settings.views.settings_page import render_settings
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
-from applyviz.workflow.foundation.errors import NotValidError, NotVisibleError, WorkflowError
+from applyviz.workflow.foundation.errors import NotValidError, NotVisibleError
 from applyviz.workflow.people import claims, commit_identities, confirmations, pending_changes, teams
-
-
-def _try(request: PageRequest, form: Form, act: Callable[[], object], done: str) -> bool:
-    """Act when the form is valid; show the refusal of the use case in the form."""
-    if request.method != "POST" or not form.is_valid():
-        return False
-    try:
-        act()
-    except WorkflowError as error:
-        form.add_error(None, str(error))
-        return False
-    messages.success(request, done)
-    return True
 
 
 @requires(Action.VIEW_ACCOUNTS)
@@ -51,16 +37,11 @@ def list_people(request: PageRequest) -> HttpResponse:
 def add_person(request: PageRequest) -> HttpResponse:
     """Create an account."""
     form = PersonForm(request.POST or None)
-
     if request.method == "POST" and form.is_valid():
-        try:
+        with show_refusal(form):
             invited = teams.add_person(by=request.user, **form.cleaned_data)
-        except WorkflowError as error:
-            form.add_error(None, str(error))
-        else:
             return _show_link(request, invited.person, invited.token, is_mail_pending=invited.is_mail_pending)
-    status = 422 if request.method == "POST" else 200
-    return render_settings(request, "add_person", {"form": form}, status=status)
+    return render_settings(request, "add_person", {"form": form}, status=422 if request.method == "POST" else 200)
 
 
 def _show_link(request: PageRequest, person: Person, token: str, *, is_mail_pending: bool = False) -> HttpResponse:
@@ -214,8 +195,11 @@ def list_teams(request: PageRequest) -> HttpResponse:
 def add_team(request: PageRequest) -> HttpResponse:
     """Create a team."""
     form = TeamForm(request.POST or None)
-    if _try(request, form, lambda: teams.create_team(by=request.user, **form.cleaned_data), _("Team created.")):
-        return redirect("settings:show-team", form.cleaned_data["slug"])
+    if request.method == "POST" and form.is_valid():
+        with show_refusal(form):
+            teams.create_team(by=request.user, **form.cleaned_data)
+            messages.success(request, _("Team created."))
+            return redirect("settings:show-team", form.cleaned_data["slug"])
     return render_settings(request, "add_team", {"form": form}, status=422 if request.method == "POST" else 200)
 
 

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from applyviz.records.models import PendingChange, PolicyVersion
+from applyviz.web.components.forms import show_refusal
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.settings.forms.policies import NoteForm, PolicyForm, TryForm, fill_in
 from applyviz.web.settings.pages.people import present_pending
@@ -22,7 +23,7 @@ from applyviz.web.settings.pages.policies import (
 )
 from applyviz.web.settings.views.settings_page import render_settings
 from applyviz.workflow.foundation.access import Action
-from applyviz.workflow.foundation.errors import NotVisibleError, WorkflowError
+from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.people import pending_changes
 from applyviz.workflow.people.teams import Scope
 from applyviz.workflow.plans import planner
@@ -85,13 +86,10 @@ def _edit(request: PageRequest, slug: str, initial: dict[str, object]) -> HttpRe
     form = PolicyForm(request.POST or None, initial=initial, for_user=request.user)
     if request.method == "POST" and form.is_valid():
         name = slug or form.cleaned_data["slug"]
-        try:
+        with show_refusal(form):
             made = editing.save_policy(
                 name, by=request.user, scope=form.scope, rules=form.rules, note=form.cleaned_data["note"]
             )
-        except WorkflowError as error:
-            form.add_error(None, str(error))
-        else:
             return _report_saved(request, name, made)
     context = {"form": form, "slug": slug}
     return render_settings(request, "edit_policy", context, status=422 if request.method == "POST" else 200)

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from applyviz.records.git_enums import ForgeKind
 from applyviz.records.models import PushWebhook
+from applyviz.web.components.forms import show_refusal
 from applyviz.web.components.pagers import ListPage, cut_page
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.settings.forms.push_webhooks import PushWebhookForm
@@ -47,11 +48,8 @@ def add_webhook(request: PageRequest) -> HttpResponse:
     form = PushWebhookForm(request.POST or None, initial={"repository": request.GET.get("repository", "")})
     if request.method == "POST" and form.is_valid():
         chosen = form.cleaned_data
-        try:
+        with show_refusal(form, "repository", only=NotValidError):
             made = push_webhooks.add_webhook(chosen["repository"], ForgeKind(chosen["forge"]), by=request.user)
-        except NotValidError as error:
-            form.add_error("repository", str(error))
-        else:
             return _show_secret(request, made)
     return render_settings(request, "add_repository_push", {"form": form}, status=422 if form.errors else 200)
 

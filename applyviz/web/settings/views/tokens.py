@@ -8,13 +8,13 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
 from applyviz.records.enums import TokenScope
+from applyviz.web.components.forms import show_refusal
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.settings.forms.tokens import ServiceAccountForm, TokenForm
 from applyviz.web.settings.pages.tokens import present_accounts, present_tokens
 from applyviz.web.settings.views.settings_page import render_settings
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action
-from applyviz.workflow.foundation.errors import WorkflowError
 from applyviz.workflow.people import tokens as use_cases
 
 _COMMAND = "python3 gate.py --url {} --cluster CLUSTER --namespace NAMESPACE --title TITLE FILES…"
@@ -39,7 +39,7 @@ def add_token(request: PageRequest) -> HttpResponse:
     form = TokenForm(request.POST or None, for_user=request.user)
     if request.method == "POST" and form.is_valid():
         chosen = form.cleaned_data
-        try:
+        with show_refusal(form):
             token, text = use_cases.make_token(
                 by=request.user,
                 account=form.acting,
@@ -47,9 +47,6 @@ def add_token(request: PageRequest) -> HttpResponse:
                 scope=TokenScope(chosen["scope"]),
                 days=chosen["days"],
             )
-        except WorkflowError as error:
-            form.add_error(None, str(error))
-        else:
             context = {
                 "token": present_tokens([token], for_user=request.user)[0],
                 "text": text,
@@ -66,11 +63,8 @@ def add_account(request: PageRequest) -> HttpResponse:
     """Create a service account of the person."""
     form = ServiceAccountForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        try:
+        with show_refusal(form):
             use_cases.make_service_account(by=request.user, **form.cleaned_data)
-        except WorkflowError as error:
-            form.add_error(None, str(error))
-        else:
             messages.success(request, _("Service account created. An administrator can grant it roles."))
             return redirect("settings:list-tokens")
     return render_settings(request, "add_service_account", {"form": form}, status=422 if form.errors else 200)

@@ -7,6 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
+from applyviz.web.components.forms import show_refusal
 from applyviz.web.components.pagers import ListPage, cut_page
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.notifications.forms import EditWebhookForm, WebhookForm
@@ -32,11 +33,8 @@ def add_webhook(request: PageRequest) -> HttpResponse:
     """Add a webhook."""
     form = WebhookForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        try:
+        with show_refusal(form, "url", only=NotValidError):
             made = webhooks.add_webhook(**form.cleaned_data, by=request.user)
-        except NotValidError as error:
-            form.add_error("url", str(error))
-        else:
             messages.success(request, _("Webhook added. Send a test message to check it."))
             return redirect("settings:show-webhook", made.pk)
     return render_settings(request, "add_webhook", {"form": form}, status=422 if form.errors else 200)
@@ -49,11 +47,8 @@ def show_webhook(request: PageRequest, number: int) -> HttpResponse:
     initial = {name: getattr(webhook, name) for name in ("name", "url", "events", "is_enabled")}
     form = EditWebhookForm(request.POST or None, initial=initial)
     if request.method == "POST" and form.is_valid():
-        try:
+        with show_refusal(form, "url", only=NotValidError):
             webhooks.edit_webhook(webhook, **form.cleaned_data, by=request.user)
-        except NotValidError as error:
-            form.add_error("url", str(error))
-        else:
             messages.success(request, _("Webhook saved."))
             return redirect("settings:show-webhook", number)
     cut = cut_page(webhooks.list_deliveries(webhook, for_user=request.user), request.GET.get("page"), _PER_PAGE)
