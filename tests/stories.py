@@ -92,7 +92,7 @@ class _Wired:
         self.wire.writes.append(request)
         fault = self.wire.fault(request, len(self.wire.writes))
         if fault == "refuse connection":
-            raise NotSentError("no connection", retryable=True)
+            raise NotSentError("no connection", is_retryable=True)
         if fault == "lose request":
             raise UnreachableError("the connection broke")
         if fault == "refuse":

@@ -6,13 +6,16 @@ https://kubernetes.io/docs/reference/using-api/api-concepts/ (status codes of th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from applyviz.engine.objects.errors import UnreachableError
 
 
+@dataclass(eq=False)
 class NotSentError(UnreachableError):
-    """The request never reached the server, so a retry cannot repeat its effect."""
+    """The request never reached the server, so a retry cannot repeat its effect; `is_retryable`: it may help."""
+
+    is_retryable: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

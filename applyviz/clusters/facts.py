@@ -86,10 +86,10 @@ def explain(answer: Answer, server: str = "", forbidden: str = _NO_VERSION) -> C
     if answer.status == HTTPStatus.FORBIDDEN:
         return ForbiddenError(forbidden.format(**facts), 403, detail=detail)
     if answer.status == 0 and answer.message[:1].isupper():  # the sentence of a failed connection
-        return UnreachableError(answer.message, 0, retryable=True, detail=str(get_at(answer.body, ("detail",), "")))
+        return UnreachableError(answer.message, detail=str(get_at(answer.body, ("detail",), "")))
     if answer.status == HTTPStatus.TOO_MANY_REQUESTS or answer.status >= 500:
         text = _FAILING.format(**facts, status=_name_status(answer.status))
-        return UnreachableError(text, answer.status, retryable=True, detail=detail)
+        return UnreachableError(text, answer.status, detail=detail)
     sentence = _REDIRECTS if 300 <= answer.status < 400 else _NO_KUBERNETES
     return ClusterError(sentence.format(**facts), answer.status, detail=detail)
 

@@ -115,7 +115,7 @@ def _explain_connection(causes: list[BaseException]) -> str:
 def explain_failure(error: HTTPError, *, server: str, connect: float, total: float) -> ClusterError:
     """Return the `ClusterError` for a request without an answer.
 
-    - `NotSentError` if the request certainly never reached the server; a retry may help if `retryable`.
+    - `NotSentError` if the request certainly never reached the server; a retry may help if `is_retryable`.
     - `connect` and `total` are the time limits for the connection and the whole request, in seconds.
     """
     causes = list(_causes(error))
@@ -127,9 +127,9 @@ def explain_failure(error: HTTPError, *, server: str, connect: float, total: flo
         return NotSentError(sentence.format(**facts), detail=detail)
     if isinstance(error, (NewConnectionError, NameResolutionError)):
         sentence = _explain_connection(causes)
-        return NotSentError(sentence.format(**facts), retryable=sentence != _LINK_LOCAL, detail=detail)
+        return NotSentError(sentence.format(**facts), is_retryable=sentence != _LINK_LOCAL, detail=detail)
     if isinstance(error, ConnectTimeoutError):
-        return NotSentError(_CONNECT_TIMEOUT.format(**facts), retryable=True, detail=detail)
+        return NotSentError(_CONNECT_TIMEOUT.format(**facts), is_retryable=True, detail=detail)
     if isinstance(error, ReadTimeoutError):
-        return ClusterTimeoutError(_READ_TIMEOUT.format(**facts), retryable=True, detail=detail)
-    return UnreachableError(_BROKE.format(**facts), retryable=True, detail=detail)
+        return ClusterTimeoutError(_READ_TIMEOUT.format(**facts), detail=detail)
+    return UnreachableError(_BROKE.format(**facts), detail=detail)

@@ -174,7 +174,7 @@ class LiveTransport:
                 raise UnreachableError(f"the answer is larger than {self._limits.max_bytes} bytes", response.status)
             if self._clock() > deadline:
                 response.close()
-                raise ClusterTimeoutError(f"the answer took longer than {self._limits.total:g} s", 0, retryable=True)
+                raise ClusterTimeoutError(f"the answer took longer than {self._limits.total:g} s")
         return b"".join(parts)
 
     def _answer(self, request: Request, response: urllib3.BaseHTTPResponse, raw: bytes) -> Answer:

@@ -136,7 +136,7 @@ class World:
         fault = self.fault(request, self.sent)
         if fault == "refuse connection":
             self.exchanges.remove(seen)
-            raise NotSentError("no connection", retryable=True)
+            raise NotSentError("no connection", is_retryable=True)
         seen.intents = tuple(
             detail["request digest"]
             for detail in AuditEntry.objects.filter(action=AuditAction.OBJECT_INTENT).values_list("detail", flat=True)

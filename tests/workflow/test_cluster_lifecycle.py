@@ -57,7 +57,7 @@ class _Door(SandboxTransport):
     def send(self, request: Request) -> Answer:
         api = self.api
         if api.is_down:
-            raise UnreachableError(DOWN, retryable=True, detail="[Errno 111] Connection refused")
+            raise UnreachableError(DOWN, detail="[Errno 111] Connection refused")
         if api.answer is not None and request.purpose != "access":
             return api.answer
         if request.path.endswith("/selfsubjectreviews"):

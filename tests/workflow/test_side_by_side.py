@@ -279,7 +279,7 @@ def test_outcome_is_unknown_when_nobody_can_read_what_became_of_a_write(team, me
 
 def test_connection_that_never_stood_is_tried_again_and_then_failed(team, memory):
     def refuse(request):
-        raise NotSentError("no connection", retryable=True)
+        raise NotSentError("no connection", is_retryable=True)
 
     memory.before = refuse
 

@@ -10,7 +10,7 @@
       - ConflictError      other field managers own what an apply would change
       - PlanError
           - StalePlanError what was reviewed is no longer what would run
-      - ClusterError       the cluster did not answer as needed: retryable or not
+      - ClusterError       the cluster did not answer as needed
           - UnreachableError, ForbiddenError, ClusterTimeoutError
 
 Errors carry fields; `str()` is one line: what, where, expected, got.
@@ -153,7 +153,6 @@ class ClusterError(ApplyVizError):
 
     reason: str
     status: int = 0
-    retryable: bool = False
     detail: str = field(default="", kw_only=True)
 
     def __str__(self) -> str:

@@ -29,4 +29,4 @@ def delete_and_wait(target: RequestTarget, live: JSONObject, deletion: Deletion)
     request = target.delete(deletion, live)
     yield from send(request)
     if not (yield from _is_gone(target, deletion)):
-        raise AnswerError(f"{target.ref} is still there: context deadline exceeded", 0, False, request)
+        raise AnswerError(f"{target.ref} is still there: context deadline exceeded", 0, request)

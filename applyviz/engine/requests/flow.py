@@ -108,8 +108,7 @@ def is_invalid(answer: Answer) -> bool:
 def refusal(request: Request, answer: Answer) -> AnswerError:
     """Return the error for an answer other than 2xx."""
     text = answer.message or (f"the server answered {answer.status}" if answer.status else "no answer came")
-    retryable = answer.status in (0, 429, 500, 502, 503, 504)
-    return AnswerError(text, answer.status, retryable, request, answer)
+    return AnswerError(text, answer.status, request, answer)
 
 
 def run_flow(flow: Flow[T], answer: Callable[[Request], Answer]) -> T:

@@ -110,7 +110,7 @@ class RequestSender:
                 received = yield CallCluster(partial(self._send, request))
             except NotSentError as error:
                 yield from self._resolve(entry, f"not sent: {error.reason}", False)
-                if not error.retryable or attempt == _MAX_ATTEMPTS - 1:
+                if not error.is_retryable or attempt == _MAX_ATTEMPTS - 1:
                     raise StopError(Outcome.FAILED, f"the cluster could not be reached: {error.reason}") from error
                 done = False
             except ClusterError as error:

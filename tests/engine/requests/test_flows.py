@@ -142,7 +142,7 @@ def test_forced_replacement_puts_back_what_was_there_when_the_create_fails():
 def test_read_that_is_forbidden_ends_the_flow():
     outcome, asked = play(client(), Answer(403, {"kind": "Status", "reason": "Forbidden", "message": "no"}))
 
-    assert (outcome.status, outcome.retryable, asked) == (403, False, ["GET a"])
+    assert (outcome.status, asked) == (403, ["GET a"])
 
 
 def test_missing_annotation_is_warned_of():
