@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from django.contrib.auth.models import User
+from pytest_django import DjangoAssertNumQueries
 
 from applyviz.engine.risks.deletions import DELETED
 from applyviz.records import triggers
@@ -54,7 +55,7 @@ def revoke(count: int, person: User) -> None:
 @pytest.mark.core(3)
 @pytest.mark.parametrize("play", [withdraw, approve, revoke])
 def test_cost_of_verification_grows_in_proportion(
-    django_assert_max_num_queries: Callable[..., object], play: Callable[[int, User], None]
+    django_assert_max_num_queries: DjangoAssertNumQueries, play: Callable[[int, User], None]
 ) -> None:
     bob = make_person("bob", Role.APPROVER, Role.AUTHOR)
     play(SMALL, bob)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.risks.restarts import PODS_RESTART, TEMPLATE_WAITS
 from applyviz.engine.risks.sentences import describe_risk
 from applyviz.records.enums import Outcome, RolloutState, RunState
