@@ -31,7 +31,7 @@ from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_sam
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.client_side import apply_client_side
 from applyviz.engine.requests.members import place_member
-from applyviz.engine.requests.options import ApplyMode
+from applyviz.engine.requests.options import SERVER_SIDE_MANAGER, ApplyMode
 from applyviz.engine.schema.walk import list_leaves
 
 FAMILY = "risks"
@@ -262,6 +262,13 @@ class Facts:
             value not in _EMPTY and _differ(value, covering.find(self.after, path)) for path, value in leaves.items()
         )
 
+    @property
+    def ignores_record(self) -> bool:
+        """Whether the manifest has a record of kubectl, and no request sends it."""
+        given = get_at(self.manifest, ("metadata", "annotations", ANNOTATION), None)
+        is_own = self.planned.mode is ApplyMode.CLIENT or self.planned.options.field_manager == SERVER_SIDE_MANAGER
+        return given is not None and is_own
+
     @cached_property
     def shares_keys(self) -> bool:
         """Whether an entry goes that the manifest has, with its keys, although it was there before."""
@@ -345,6 +352,7 @@ PREDICATES: Mapping[str, Predicate] = {
     ),
     "null-defaults-again": lambda f: f.is_defaulted_again,
     "status-ignored": lambda f: f.ignores_status,
+    "record-ignored": lambda f: f.ignores_record,
     "shared-merge-key": lambda f: f.shares_keys,
     "defaulted-sibling": lambda f: f.is_refused and f.live is not None and bool(_SIBLING.search(f.refusal)),
     "open-policy": lambda f: (

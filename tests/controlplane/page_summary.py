@@ -77,6 +77,10 @@ CLAIMS: Mapping[str, Claim] = {
     "status-ignored": lambda told, risk: (
         get_at(told.change.versions.manifest, ("status",)) != get_at(told.after, ("status",))
     ),
+    "record-ignored": lambda told, risk: (
+        get_at(told.change.versions.manifest, ("metadata", "annotations", LAST_APPLIED))
+        != get_at(told.after, ("metadata", "annotations", LAST_APPLIED), "")
+    ),
     "exposed": lambda told, risk: told.fact(risk.path).after == risk.facts["how"],
     "open-policy": lambda told, risk: {} in told.fact(risk.path).after,
     "injected-value": lambda told, risk: told.fact(risk.path).is_wanted,

@@ -27,6 +27,9 @@ class LeafExplanation(NamedTuple):
     stage: Stage = Stage.MERGE
 
 
+# The server counts the templates of a DaemonSet there: it is no default, whoever removes it
+# (`pkg/apis/apps/v1/conversion.go` of k8s.io/kubernetes).
+TEMPLATE_GENERATION = ("f:metadata", "f:annotations", "f:deprecated.daemonset.template.generation")
 # The explanation of most leaves, created once.
 AS_IT_IS = LeafExplanation(UNCHANGED, Reason.MANIFEST_EQUALS_LIVE)
 NULL_AGAIN = LeafExplanation(UNCHANGED, Reason.NULL_CLEARS)
@@ -69,6 +72,8 @@ def judge_server(versions: ObjectVersions, path: FieldPath, row: Row) -> LeafExp
         return None
     if merged is MISSING and after == {} and versions.merged.is_hollow(path):
         return None  # the server leaves out the empty maps that the merge asks for below, and the rest is this
+    if path == TEMPLATE_GENERATION and live is not MISSING and merged is MISSING:
+        return LeafExplanation(operation, Reason.SERVER_CHANGED, stage=Stage.SERVER)
     is_left = operation is UNCHANGED and path in versions.manifest
     if merged in (MISSING, None) and not is_left and versions.merged.find_above(path) is None:
         if operation in (FieldOperation.SET, FieldOperation.CHANGED):

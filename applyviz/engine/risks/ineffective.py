@@ -15,6 +15,7 @@ import binascii
 import re
 from collections.abc import Iterator, Mapping
 
+from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.lookups import ABSENT, FieldFinder
 from applyviz.engine.objects.paths import FieldPath, field, fields
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
@@ -26,8 +27,10 @@ from applyviz.engine.risks.walking import is_within, list_at, map_at, position_o
 _POD_SPECS = (("spec", "template", "spec"), ("spec", "jobTemplate", "spec", "template", "spec"), ("spec",))
 # What version v1 of an autoscaler does not have, by the annotation that keeps it there.
 _CARRIED = {f"autoscaling.alpha.kubernetes.io/{name}": name for name in ("metrics", "behavior")}
+_SERVER_SIDE = "kubectl"
 # What kubectl calls itself by either way of applying: ownership may have moved between them.
-_KUBECTL = ("kubectl", "kubectl-client-side-apply")
+_KUBECTL = (_SERVER_SIDE, "kubectl-client-side-apply")
+_RECORD = ("metadata", "annotations", ANNOTATION)
 _CLUSTER_IP = ("spec", "clusterIP")
 _NAME, _ALIAS = "serviceAccountName", "serviceAccount"
 _TEXTS = {"ConfigMap": ("data", "binaryData"), "Secret": ("data", "stringData")}
@@ -49,6 +52,12 @@ STATUS_IGNORED = RiskKind(
     "status-ignored",
     "Status is ignored",
     "The manifest sets status, which this apply ignores: only the status subresource writes it.",
+    level=RiskLevel.INFO,
+)
+RECORD_IGNORED = RiskKind(
+    "record-ignored",
+    "Last-applied is ignored",
+    "The manifest sets the last-applied annotation, which this apply ignores: kubectl and the server write their own.",
     level=RiskLevel.INFO,
 )
 OPEN_POLICY = RiskKind(
@@ -156,6 +165,20 @@ def find_status(subject: RiskSubject) -> Iterator[Risk]:
     status = manifest.get("status")
     if _has_value(status) and not is_within(status, result.get("status")):
         yield STATUS_IGNORED.at(fields("status"), position=position_of(subject, ("status",)))
+
+
+@rule(155)
+def find_record(subject: RiskSubject) -> Iterator[Risk]:
+    """Yield the last-applied annotation of a manifest, which kubectl never sends as it is.
+
+    - Another manager of server-side apply sets it as any annotation, and so does a patch that a person wrote.
+    """
+    if subject.manifest is None or (subject.is_server_side and subject.field_manager != _SERVER_SIDE):
+        return
+    wanted = get_at(subject.manifest, _RECORD)
+    is_sent = isinstance(subject.patch, Mapping) and get_at(subject.patch, _RECORD) == wanted
+    if wanted is not None and not is_sent:
+        yield RECORD_IGNORED.at(fields(*_RECORD), position=position_of(subject, _RECORD))
 
 
 @rule(160)

@@ -138,6 +138,8 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
     after, manifest = subject.result or subject.live, subject.manifest
     if after is None or manifest is None or not isinstance(subject.patch, Mapping):  # created, or server-side
         return
+    if get_at(after, ("metadata", "deletionTimestamp")) and not get_at(after, ("metadata", "finalizers")):
+        return  # the object goes with this patch, so that the next apply creates another one
     try:
         wanted = read_null_annotations(manifest)
         patch = patches.compute(wanted, wanted, after, kind=subject.kind).body

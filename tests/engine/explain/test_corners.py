@@ -53,6 +53,16 @@ def surge(**fields_of_it):
             (FieldOperation.CLEARED, Reason.REPLACED_WHOLE),
         ),
         (
+            fields("metadata", "annotations", "deprecated.daemonset.template.generation"),
+            {
+                "manifest": {},
+                "live": {"metadata": {"annotations": {"deprecated.daemonset.template.generation": "1"}}},
+                "merged": {},
+                "after": {"metadata": {"annotations": {"deprecated.daemonset.template.generation": "2"}}},
+            },
+            (FieldOperation.CHANGED, Reason.SERVER_CHANGED),
+        ),
+        (
             STRATEGY,
             {"manifest": surge(), "live": {}, "after": surge(maxSurge=1)},
             (FieldOperation.DEFAULTED, Reason.SERVER_DEFAULT),
