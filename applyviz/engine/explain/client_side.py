@@ -21,6 +21,7 @@ from applyviz.engine.explain.verdict import (
     find_null,
     find_twin_key,
     is_answer_to,
+    is_empty_section,
     is_filled,
     judge_set,
     makes_room,
@@ -49,7 +50,7 @@ def judge_client(versions: ObjectVersions, path: FieldPath, row: Row, manager: s
         return _judge_same(versions, path, live, wanted)
     if live is MISSING:
         return GONE_ALREADY
-    return _judge_kept(versions, manager, owners)
+    return AS_IT_IS if is_empty_section(versions, path) else _judge_kept(versions, manager, owners)
 
 
 def _judge_same(versions: ObjectVersions, path: FieldPath, live: JSONValue, wanted: JSONValue) -> LeafExplanation:

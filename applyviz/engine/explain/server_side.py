@@ -20,6 +20,7 @@ from applyviz.engine.explain.verdict import (
     UNCHANGED,
     LeafExplanation,
     find_null,
+    is_empty_section,
     is_filled,
     judge_set,
     makes_room,
@@ -61,9 +62,10 @@ def judge_apply(
     was_own = len(others) < len(owners_before)
     losers = [o for o in others if o not in owners_after]
     if operation is UNCHANGED:
-        return _explain_moved(row, losers, manager) or _judge_unchanged(
+        found = _explain_moved(row, losers, manager) or _judge_unchanged(
             row, [o for o in others if o not in losers], was_own
         )
+        return AS_IT_IS if found is NOBODYS and is_empty_section(versions, path) else found
     if operation is FieldOperation.CLEARED:
         return LeafExplanation(operation, *_judge_cleared(versions, path, was_own, losers))
     return _judge_written(versions, path, operation, losers)

@@ -214,6 +214,11 @@ def makes_room(versions: ObjectVersions, path: FieldPath) -> bool:
     return live is not MISSING and bool(live) and path[-1][0] == "f" and versions.manifest.has_path(path)
 
 
+def is_empty_section(versions: ObjectVersions, path: FieldPath) -> bool:
+    """Return whether a leaf of live that stays is an empty section, in which the manifest sets nothing either."""
+    return path[-1][0] == "f" and versions.manifest.has_path(path)
+
+
 def is_filled(versions: ObjectVersions, path: FieldPath) -> bool:
     """Return whether an empty value gets fields of the manifest, or one entry of it takes the place of several."""
     live = versions.live.get(path)
