@@ -180,7 +180,7 @@ def find_steep(reader: Reader, small: dict[str, tuple[str, float]]) -> dict[str,
     return steep
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 def test_cost_of_an_address_grows_in_proportion_to_what_a_team_has(monkeypatch: pytest.MonkeyPatch) -> None:
     team = Team().wire_up(monkeypatch)
     installation = Installation(team)
@@ -195,7 +195,7 @@ def test_cost_of_an_address_grows_in_proportion_to_what_a_team_has(monkeypatch: 
     assert find_steep(reader, small) == {}
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", ApplyMode)
 def test_cost_of_the_playground_grows_in_proportion_to_the_object(
     monkeypatch: pytest.MonkeyPatch, mode: ApplyMode
