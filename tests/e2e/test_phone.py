@@ -278,6 +278,14 @@ def test_names_and_addresses_break_at_their_signs(sign_in, part, width):
 
 
 @pytest.mark.long
+def test_names_of_owners_break_at_their_signs(phone):
+    phone.goto(f"{PLAN}/owners/?object=34")
+
+    expect(phone.locator(".owner-tree .owner .name", has_text="kube-controller-manager").first).to_be_visible()
+    assert [broken for broken in phone.evaluate(FIND_BROKEN) if broken.startswith("SPAN name:")] == []
+
+
+@pytest.mark.long
 def test_tools_of_a_tab_stand_below_the_tabs(phone):
     phone.goto(f"{PLAN}/requests/")
 
