@@ -214,7 +214,7 @@ def select_rows(
     return sorted({index: reason for f in _MOVING for index, reason in select_reasons(change, f)}.items())
 
 
-def _tell_owners_apart(rows: tuple[FieldRow, ...]) -> Iterator[FieldRow]:
+def _mark_owner_twins(rows: tuple[FieldRow, ...]) -> Iterator[FieldRow]:
     """Yield the rows of an object; a manager that owns fields by several operations is named with each of them."""
     twins = find_twins(chip for row in rows for chip in (*row.owners_before, *row.owners_after))
     for row in rows:
@@ -236,7 +236,7 @@ def present_flat_rows(
     shown = present_rows(
         change, reasons, options=options, explain=describe_reason, url_of=url_of, resolution=resolution
     )
-    for row in _tell_owners_apart(tuple(shown)):
+    for row in _mark_owner_twins(tuple(shown)):
         reason = change.fields[row.index]
         move = None if row.lines else _present_move(row, row.wanted)
         parent, leaf = split_path(reason.path)
