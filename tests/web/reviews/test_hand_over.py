@@ -91,6 +91,7 @@ def test_risk_leads_to_a_plan_that_keeps_replicas(team, mode):
     following = Plan.objects.get(pk=following.pk)
     shown = read_object(browser, following)
     assert ("Hand over replicas…" in shown, "-  replicas: 3" in shown) == (False, True)
+    assert ("Last applied is shown as this plan writes it" in shown) == (mode is ApplyMode.CLIENT)
     run = team.work(team.start(following))
     live = team.live("/apis/apps/v1/namespaces/default/deployments/web")
     assert (run.state, run.error, live["spec"]["replicas"]) == ("applied", "", 3)

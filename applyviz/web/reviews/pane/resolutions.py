@@ -30,6 +30,7 @@ from applyviz.engine.planning.conflicts.resolutions import (
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.risks.restarts import count_restarting
 from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import Plan, Resolution
@@ -129,6 +130,7 @@ class ConflictPage:
     """The conflicts of one object; `form_url` is empty for a person who may not resolve.
 
     - `applied`: the fields that a run of this installation last applied to the object, masked.
+    - `has_future_record`: last-applied is shown without the fields that the manifest gives up, as the plan writes it.
     """
 
     conflict_rows: Mapping[str, ConflictRow] = field(default_factory=dict)
@@ -142,6 +144,7 @@ class ConflictPage:
     is_lost: bool = False
     propose_url: str = ""
     applied: FieldFinder | None = None
+    has_future_record: bool = False
 
     @property
     def open_count(self) -> int:
@@ -248,7 +251,8 @@ class ConflictReader:
 
     def __init__(self, plan: Plan, person: Person) -> None:
         self.plan, self.applied = plan, AppliedManifests(plan)
-        self.you = options_from_json(plan.options).field_manager
+        self.options = options_from_json(plan.options)
+        self.you = self.options.field_manager
         latest = plan.review.latest_plan
         is_open = plan.review.state == ReviewState.OPEN and plan.state == PlanState.COMPLETE
         is_latest = latest is not None and latest.pk == plan.pk
@@ -391,7 +395,13 @@ class _ConflictPresenter:
             is_lost=is_lost,
             propose_url=reverse("reviews:propose-rule", args=self._here) if self._may_propose else "",
             applied=self._shared.applied.find_for(self._position, change),
+            has_future_record=self._has_future_record(),
         )
+
+    def _has_future_record(self) -> bool:
+        options, versions = self._shared.options, self._change.versions
+        is_client_side = options.mode is ApplyMode.CLIENT and versions.last_applied is not None
+        return is_client_side and bool(options.list_handovers(self._change.ref.key))
 
 
 def present_conflicts(plan: Plan, person: Person, position: int, change: engine.PlannedObject) -> ConflictPage:
