@@ -22,15 +22,10 @@ from applyviz.engine.objects.owners import name_owner
 from applyviz.engine.objects.paths import FieldPath, element_value, fields, render_path
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject
-from applyviz.engine.planning.conflicts.resolutions import (
-    ResolutionKind,
-    ResolutionOption,
-    ResolvedField,
-)
+from applyviz.engine.planning.conflicts.resolutions import ResolutionKind, ResolutionOption, ResolvedField
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.risks.restarts import count_restarting
 from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import Plan, Resolution
@@ -381,12 +376,11 @@ class _ConflictPresenter:
         answered = {answer.path for answer in change.answers}
         is_lost = any(c.path not in answered for c in change.conflicts) and not conflict_rows
         review, number = self._plan.review.number, self._plan.number
+        given = self._shared.options.list_handovers(change.ref.key)
         return ConflictPage(
             conflict_rows=conflict_rows,
             answers=answers,
-            blocked_removals={
-                render_path(r.path): present_blocked_removal(r, you=self._you) for r in change.blocked_removals
-            },
+            blocked_removals=_present_removals(change, you=self._you),
             form_url=reverse("reviews:resolve-conflict", args=self._here) if self.may_resolve and conflict_rows else "",
             everywhere_url=reverse("reviews:resolve-everywhere", args=[review, number]) if self.may_resolve else "",
             replan_url=reverse("reviews:replan", args=[review]) if self.may_resolve else "",
@@ -395,13 +389,8 @@ class _ConflictPresenter:
             is_lost=is_lost,
             propose_url=reverse("reviews:propose-rule", args=self._here) if self._may_propose else "",
             applied=self._shared.applied.find_for(self._position, change),
-            has_future_record=self._has_future_record(),
+            has_future_record=bool(given) and change.versions.last_applied is not None,
         )
-
-    def _has_future_record(self) -> bool:
-        options, versions = self._shared.options, self._change.versions
-        is_client_side = options.mode is ApplyMode.CLIENT and versions.last_applied is not None
-        return is_client_side and bool(options.list_handovers(self._change.ref.key))
 
 
 def present_conflicts(plan: Plan, person: Person, position: int, change: engine.PlannedObject) -> ConflictPage:
