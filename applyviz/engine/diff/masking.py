@@ -207,9 +207,7 @@ class Masker:
             masked[key] = content if is_shown else self.mask_value(content, below, is_encoded=is_encoded)
         return masked
 
-    def _mask_metadata(
-        self, metadata: Mapping[str, Any], path: Path, *, is_secret: bool, is_resolved: bool
-    ) -> dict[str, Any]:
+    def _mask_metadata(self, metadata: JSONObject, path: Path, *, is_secret: bool, is_resolved: bool) -> dict[str, Any]:
         masked: dict[str, Any] = {}
         for key, value in metadata.items():
             below = (*path, key)

@@ -133,12 +133,10 @@ class PlainValues:
         for name, below in value.items():  # hot: most names are plain, and most parts texts or empty
             if not _is_plain_name(name) or (names is not None and names.fullmatch(name[:1000])):
                 is_plain = False
-            if type(below) is str:
+            if isinstance(below, str):
                 if is_plain and not texts.get(below):
                     is_plain = self.is_plain_text(below)
-            elif type(below) not in _SCALARS and (
-                below or type(below) is not dict
-            ):  # an empty map is a field of managedFields
+            elif type(below) not in _SCALARS and (below or type(below) is not dict):  # {}: a field of managedFields
                 is_plain = self._find(below) and is_plain  # looked through even where another part is not plain
         if not _TEMPLATES.isdisjoint(value):
             is_plain = not self._exclude_templates(value) and is_plain
