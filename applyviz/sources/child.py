@@ -53,17 +53,23 @@ def limit_self(memory_bytes: int, cpu_seconds: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _start_child(module: str) -> subprocess.Popen[bytes]:
+def start_child(module: str, *, errors: int, start_new_session: bool) -> subprocess.Popen[bytes]:
+    """Start a module of ours with pipes; it inherits no environment and no files."""
     search = [path for path in (_PRODUCT_ROOT, *sys.path) if path]
     return subprocess.Popen(  # noqa: S603 - our own interpreter, fixed arguments
         [sys.executable, "-I", "-S", "-c", _START.format(module=module), json.dumps(search)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=errors,
         env={"LANG": "C.UTF-8"},
         cwd="/",
         close_fds=True,
+        start_new_session=start_new_session,
     )
+
+
+def _start_child(module: str) -> subprocess.Popen[bytes]:
+    return start_child(module, errors=subprocess.DEVNULL, start_new_session=False)
 
 
 def _explain_end(code: int | None, limits: ChildLimits, act: str) -> str:

@@ -85,7 +85,7 @@ def run_contained(job: RenderJob, command: Sequence[str], limits: RenderLimits =
         more = {"path": command[0], "root": root, "limits": asdict(limits), "environment": environment}
         message = write_job(isolation.add_verb(job, command), **more)
         try:
-            found = isolation.talk(isolation.start_child(INSIDE), message, limits)
+            found = isolation.talk(isolation.start_program(INSIDE), message, limits)
         finally:
             end_leftovers()
     return isolation.explain_end(found, job, limits)

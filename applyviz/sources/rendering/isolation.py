@@ -7,7 +7,6 @@ one without.
 from __future__ import annotations
 
 import functools
-import json
 import os
 import selectors
 import signal
@@ -21,6 +20,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from applyviz.engine.objects.errors import SourceError
+from applyviz.sources.child import start_child
 from applyviz.sources.rendering.inside import FAILED, MARK
 from applyviz.sources.rendering.job import (
     DEFAULT_LIMITS,
@@ -32,11 +32,6 @@ from applyviz.sources.rendering.job import (
 )
 
 INSIDE = "applyviz.sources.rendering.inside"
-_START = (
-    "import json,sys;sys.path[:]=json.loads(sys.argv[1]);"
-    "from {module} import main;main(sys.stdin.buffer,sys.stdout.buffer)"
-)
-_PRODUCT_ROOT = str(Path(__file__).resolve().parents[3])
 _READ_BYTES = 64 * 1024
 _MOST_ERRORS = 256 * 1024
 # What programs need that are linked to libraries of the system.
@@ -61,19 +56,9 @@ NOT_POSSIBLE = (
 )
 
 
-def start_child(module: str, *, start_new_session: bool = True, cwd: str = "/") -> subprocess.Popen[bytes]:
-    """Start a module of ours with pipes; it inherits no environment and no files."""
-    search = [path for path in (_PRODUCT_ROOT, *sys.path) if path]
-    return subprocess.Popen(  # noqa: S603 - our own interpreter, fixed arguments
-        [sys.executable, "-I", "-S", "-c", _START.format(module=module), json.dumps(search)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={"LANG": "C.UTF-8"},
-        cwd=cwd,
-        close_fds=True,
-        start_new_session=start_new_session,
-    )
+def start_program(module: str) -> subprocess.Popen[bytes]:
+    """Start the child that becomes a program, in a session of its own; its errors are read."""
+    return start_child(module, errors=subprocess.PIPE, start_new_session=True)
 
 
 def _feed(process: subprocess.Popen[bytes], message: bytes) -> None:
@@ -178,7 +163,7 @@ def find_obstacle() -> str:
     if sys.platform != "linux":
         return "only Linux has namespaces"
     probe = RenderJob(HELM, (), ())
-    found = talk(start_child(INSIDE), _message(probe, "", DEFAULT_LIMITS, is_probe=True), DEFAULT_LIMITS)
+    found = talk(start_program(INSIDE), _message(probe, "", DEFAULT_LIMITS, is_probe=True), DEFAULT_LIMITS)
     return _read_failure(found) or ("" if found.code == 0 else found.last_error)
 
 
@@ -187,7 +172,7 @@ def run_isolated(job: RenderJob, command: Sequence[str], limits: RenderLimits = 
 
     - `command`: the path of the program, and the words before the arguments of the job.
     """
-    found = talk(start_child(INSIDE), _message(add_verb(job, command), command[0], limits), limits)
+    found = talk(start_program(INSIDE), _message(add_verb(job, command), command[0], limits), limits)
     failure = _read_failure(found)
     if failure:
         raise SourceError(NOT_POSSIBLE.format(reason=failure))
