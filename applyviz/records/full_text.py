@@ -175,16 +175,17 @@ def searching(using: str = "default") -> Iterator[None]:
         yield
 
 
-def find_numbers(text: str, *, most: int, using: str = "default") -> list[int] | None:
+def find_numbers(text: str, *, most: int) -> list[int] | None:
     """Return the numbers of all matching entries, newest first, from the index; None for more than `most`."""
-    vendor = connections[using].vendor
+    connection = connections["default"]
+    vendor = connection.vendor
     # The inner query is fenced: with a limit inside, PostgreSQL would scan the table instead of the index.
     statement = (
         f"SELECT id FROM (SELECT id FROM {_TABLE} WHERE audit_lexemes(words) @@ %s::tsquery OFFSET 0) found LIMIT %s"  # noqa: S608
         if vendor == "postgresql"
         else "SELECT rowid FROM audit_words WHERE audit_words MATCH %s ORDER BY rowid DESC LIMIT %s"
     )
-    with connections[using].cursor() as cursor:
+    with connection.cursor() as cursor:
         cursor.execute(statement, [_query(text, vendor), most + 1])
         found = [row[0] for row in cursor.fetchall()]
     return None if len(found) > most else sorted(found, reverse=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from applyviz.engine.objects.errors import Conflict, OwnershipError
+from applyviz.engine.objects.errors import OwnershipError
 from applyviz.engine.objects.fieldsets import EMPTY, FieldSet, FieldSetMemo
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
@@ -43,13 +43,11 @@ class Applied:
 
     - `result`: the object afterwards, with its managedFields; `is_changed`: more than ownership changed.
     - `fields`: the fields that the manager owns now.
-    - `overridden`: fields taken from other managers, by force or because of the last-applied annotation.
     """
 
     result: MutableObject
     is_changed: bool
     fields: FieldSet = EMPTY
-    overridden: tuple[Conflict, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +127,8 @@ class _Apply:
         times = {**managed.times, self.identity: self.now} if is_changed else managed.times
         return _Outcome(merged.value if is_changed else self.live, Managed(owned, times), is_changed)
 
-    def list_allowed(self, error: TakenFieldsError, managed: Managed) -> tuple[Conflict, ...]:
-        """Return the conflicts, all of them allowed; raise the error of those that are not.
+    def check_allowed(self, error: TakenFieldsError, managed: Managed) -> None:
+        """Raise the error of the conflicts that are not allowed.
 
         - The manager `kubectl` takes over fields that are still as client-side apply left them.
         """
@@ -141,7 +139,6 @@ class _Apply:
         refused = tuple(c for c in conflicts if not allowed.has(c.path))
         if refused:
             raise make_error(refused)
-        return conflicts
 
 
 def apply(
@@ -171,18 +168,16 @@ def apply(
 def _apply(operation: _Apply, *, force: bool) -> Applied:
     managed = operation.begin()
     typed = operation.check()
-    overridden: tuple[Conflict, ...] = ()
     try:
         outcome = operation.run(managed, *typed, force=False)
     except TakenFieldsError as error:
-        overridden = (
-            list_conflicts(error.found, managed, operation.fresh) if force else operation.list_allowed(error, managed)
-        )
+        if not force:
+            operation.check_allowed(error, managed)
         outcome = operation.run(managed, *typed, force=True)
-    return _finish(operation, managed, outcome, overridden)
+    return _finish(operation, outcome)
 
 
-def _finish(operation: _Apply, before: Managed, outcome: _Outcome, overridden: tuple[Conflict, ...]) -> Applied:
+def _finish(operation: _Apply, outcome: _Outcome) -> Applied:
     result = dict(outcome.obj)
     if operation.manager == KUBECTL:
         result = refresh(result, operation.applied)
@@ -190,9 +185,4 @@ def _finish(operation: _Apply, before: Managed, outcome: _Outcome, overridden: t
     result = with_entries(result, keep_entries(entries, find_entries(operation.live)))
     mine = outcome.managed.owned.get(operation.identity)
     fields = mine.fields if mine else EMPTY
-    return Applied(
-        result,
-        outcome.is_changed,
-        fields=fields,
-        overridden=overridden,
-    )
+    return Applied(result, outcome.is_changed, fields)

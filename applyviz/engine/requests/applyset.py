@@ -102,7 +102,7 @@ def _kind_text(kind: tuple[str, str]) -> str:
     return f"{kind[1]}.{kind[0]}" if kind[0] else kind[1]
 
 
-def find_parent(text: str, *, namespace: str, catalog: Catalog, tooling: str = KUBECTL_TOOLING) -> Parent:
+def find_parent(text: str, *, namespace: str, catalog: Catalog) -> Parent:
     """Parse `[RESOURCE[.GROUP]/]NAME`; a parent without a resource is a Secret.
 
     - Raises `ApplySetError` for an unknown resource, a blank name, or a missing namespace.
@@ -120,7 +120,7 @@ def find_parent(text: str, *, namespace: str, catalog: Catalog, tooling: str = K
         raise ApplySetError(f'invalid parent reference "{text}": no matches for {kind}')
     if resource.is_namespaced and not namespace:
         raise ApplySetError("namespace is required to use namespace-scoped ApplySet")
-    return Parent(resource, namespace if resource.is_namespaced else "", name, tooling)
+    return Parent(resource, namespace if resource.is_namespaced else "", name)
 
 
 def _find_plural(catalog: Catalog, name: str, group: str) -> Resource | None:

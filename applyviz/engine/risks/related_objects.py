@@ -69,7 +69,7 @@ def _objects(body: object) -> list[JSONObject]:
     return [{**inherited, **item} for item in body["items"] if isinstance(item, Mapping)]
 
 
-def read_related(answers: Sequence[Answer | Exception], *, manifests: Iterable[JSONObject] = ()) -> RelatedObjects:
-    """Return the live objects of the successful answers, with the manifests of the set."""
+def read_related(answers: Sequence[Answer | Exception]) -> RelatedObjects:
+    """Return the live objects of the successful answers."""
     live = [obj for a in answers if isinstance(a, Answer) and a.is_ok for obj in _objects(a.body)]
-    return RelatedObjects(tuple(manifests), tuple(live))
+    return RelatedObjects(live=tuple(live))

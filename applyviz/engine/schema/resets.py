@@ -37,18 +37,14 @@ _OTHERS: Mapping[tuple[str, str, str], tuple[FieldPath, ...]] = {
 
 
 def list_builtin_resets(
-    gvk: GroupVersionKind, subresources: tuple[str, ...], versions: tuple[str, ...] = ()
+    gvk: GroupVersionKind, subresources: tuple[str, ...]
 ) -> dict[tuple[str, str], tuple[FieldPath, ...]]:
-    """Return the reset fields of a built-in kind at its version and the given ones, by (subresource, apiVersion)."""
+    """Return the reset fields of a built-in kind at its version, by (subresource, apiVersion)."""
     if "status" not in subresources:
         return {}
     kind = (gvk.group, gvk.kind)
-    resets = {}
-    for version in (gvk.version, *versions):
-        api_version = gvk._replace(version=version).api_version
-        resets[("", api_version)] = _MAIN_OF.get(kind, (STATUS,))
-        resets[("status", api_version)] = _STATUS_OF.get(kind, (SPEC,))
-        for (group, name, subresource), paths in _OTHERS.items():
-            if (group, name) == kind and subresource in subresources:
-                resets[(subresource, api_version)] = paths
-    return resets
+    resets = {"": _MAIN_OF.get(kind, (STATUS,)), "status": _STATUS_OF.get(kind, (SPEC,))}
+    for (group, name, subresource), paths in _OTHERS.items():
+        if (group, name) == kind and subresource in subresources:
+            resets[subresource] = paths
+    return {(subresource, gvk.api_version): paths for subresource, paths in resets.items()}

@@ -326,14 +326,12 @@ def add_history(
     *,
     policy: FetchPolicy,
     credential: Credential | None = None,
-    resolver: Resolver = resolve_name,
-    clock: Callable[[], float] = time.monotonic,
 ) -> FetchedFiles:
     """Return the same files with the newest commits and the commit of each line; unchanged if they cannot be read."""
     target = check(source, policy=policy)
     try:
         with (
-            connecting(policy, resolver, sleep=lambda _seconds: None, clock=clock) as pinned,
+            connecting(policy, resolve_name, sleep=lambda _seconds: None, clock=time.monotonic) as pinned,
             _open_client(target, pinned, policy, credential, history.LIMITS) as client,
         ):
             newest = _download(client, source, target, history.LIMITS, credential=credential, depth=history.DEPTH)

@@ -120,12 +120,12 @@ async def _stream_events(poll: Poll, cursor: str, pace: StreamClock, reader: str
         STREAM_SEATS.leave(reader)
 
 
-def stream_events(request: HttpRequest, poll: Poll, *, pace: StreamClock | None = None) -> HttpResponseBase:
+def stream_events(request: HttpRequest, poll: Poll) -> HttpResponseBase:
     """Answer with a stream of events, or with 204, after which a browser does not reconnect, if none is possible."""
     if not isinstance(request, ASGIRequest):
         return HttpResponse(status=204)
     cursor = request.headers.get("Last-Event-ID") or request.GET.get("after", "")
-    events = _stream_events(poll, cursor[:200], pace or StreamClock(), shares.name_asker(request))
+    events = _stream_events(poll, cursor[:200], StreamClock(), shares.name_asker(request))
     response = StreamingHttpResponse(events, content_type="text/event-stream")
     response["Cache-Control"] = "no-store"
     response["X-Accel-Buffering"] = "no"

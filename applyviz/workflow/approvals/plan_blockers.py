@@ -217,15 +217,12 @@ def list_plan_blockers(
     return found
 
 
-def find_plan_blockers(
-    plan: Plan, *, policy: PolicyRules | None = None, hidden: Collection[int] = ()
-) -> tuple[PlanBlocker, ...]:
+def find_plan_blockers(plan: Plan, *, hidden: Collection[int] = ()) -> tuple[PlanBlocker, ...]:
     """Return why this plan cannot be approved now; empty when it can.
 
     - `hidden`: for display only, positions of objects whose state must not be revealed to the reader.
-    - `policy`: the policy of the plan, if the caller has just read it.
     """
-    policy = policy or policies.find_policy(plan)
+    policy = policies.find_policy(plan)
     risks = acknowledgments.find_open(plan, policy=policy)
     return list_plan_blockers([plan], {plan.pk: policy}, {plan.pk: hidden}, {plan.pk: risks})[plan.pk]
 

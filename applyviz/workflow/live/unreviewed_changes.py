@@ -63,9 +63,9 @@ def is_made_by_controller(live: JSONObject) -> bool:
     return any(isinstance(one, dict) and one.get("controller") is True for one in owners or ())
 
 
-def _is_explained(owner: Owner, at: datetime, writes: Iterable[ExternalWrite], tolerance: timedelta) -> bool:
+def _is_explained(owner: Owner, at: datetime, writes: Iterable[ExternalWrite]) -> bool:
     return any(
-        write.manager == owner.manager and write.sent_at - tolerance - _SECOND <= at <= write.answered_at + tolerance
+        write.manager == owner.manager and write.sent_at - TOLERANCE - _SECOND <= at <= write.answered_at + TOLERANCE
         for write in writes
     )
 
@@ -82,11 +82,7 @@ def _present(owned: OwnedFields, at: datetime) -> UnreviewedChange | None:
 
 
 def find_unreviewed_changes(
-    live: JSONObject,
-    writes: Sequence[ExternalWrite],
-    *,
-    since: datetime | None = None,
-    tolerance: timedelta = TOLERANCE,
+    live: JSONObject, writes: Sequence[ExternalWrite], *, since: datetime | None = None
 ) -> tuple[UnreviewedChange, ...]:
     """Return the managedFields entries of an object that no write explains, oldest first.
 
@@ -100,6 +96,6 @@ def find_unreviewed_changes(
         at = read_moment(owned.owner.time)
         if at is None or (since is not None and at < since.replace(microsecond=0)):
             continue
-        if not _is_explained(owned.owner, at, writes, tolerance):
+        if not _is_explained(owned.owner, at, writes):
             found.append(_present(owned, at))
     return tuple(sorted((one for one in found if one is not None), key=lambda one: (one.at, one.owner.manager)))

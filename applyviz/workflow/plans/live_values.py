@@ -294,14 +294,14 @@ def show_results(plan: Plan, results: Iterable[ObjectResult]) -> list[ObjectResu
     return [_withhold_result(result) if view.hides(result.change) else result for result in results]
 
 
-def list_results(run: ApplyRun, *chosen: Q, with_documents: bool = False) -> list[ObjectResult]:
+def list_results(run: ApplyRun, *chosen: Q) -> list[ObjectResult]:
     """Return results of a run in order, with their rows, as its reader may see them."""
-    return show_results(run.plan, _read_results(run, *chosen, with_documents=with_documents))
+    return show_results(run.plan, _read_results(run, *chosen))
 
 
-def _read_results(run: ApplyRun, *chosen: Q, with_documents: bool = False) -> QuerySet[ObjectResult]:
-    left_out = ("change__sealed",) if with_documents else ("change__document", "change__sealed")
-    return run.results.filter(*chosen).select_related("change").defer(*left_out).order_by("position")
+def _read_results(run: ApplyRun, *chosen: Q) -> QuerySet[ObjectResult]:
+    rows = run.results.filter(*chosen).select_related("change").order_by("position")
+    return rows.defer("change__document", "change__sealed")
 
 
 def _withhold_result(result: ObjectResult) -> ObjectResult:

@@ -81,14 +81,12 @@ def list_refused(plan: Plan, scope: ResolutionScope | None = None) -> Iterator[t
         yield row.position, changes.read_masked(row)
 
 
-def choose_everywhere(
-    plan: Plan, resolution: ResolutionKind, *, manager: str = "", scope: ResolutionScope | None = None
-) -> list[Choice]:
+def choose_everywhere(plan: Plan, resolution: ResolutionKind, *, scope: ResolutionScope | None = None) -> list[Choice]:
     """Return the same resolution for every open conflict of a plan, or for those within a scope.
 
     - A field that conflicts with several managers is resolved for all of them, or stays open.
     """
-    scope = scope or ResolutionScope(manager)
+    scope = scope or ResolutionScope()
     return [
         Choice(change.ref, conflict.path, conflict.manager, resolution)
         for _position, change in list_refused(plan, scope)

@@ -80,9 +80,8 @@ def test_answers_become_live_neighbors_and_failures_are_left_out() -> None:
             ForbiddenError("no", 403),
             Answer(200, namespace),
         ],
-        manifests=[namespace],
     )
 
     assert [budget["apiVersion"] for budget in found.of_kind("PodDisruptionBudget")] == ["policy/v1"]
     assert found.live_names == {("PodDisruptionBudget", "keep"), ("Namespace", "shop")}
-    assert found.namespaces == {"shop"}
+    assert found.namespaces == set()

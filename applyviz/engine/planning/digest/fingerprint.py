@@ -39,7 +39,6 @@ def digest_plan(
     policy_digest: str = "",
     review: int = 0,
     decisions: JSONValue = (),
-    ignore: Iterable[PlainPath] = (),
     effects: Sequence[str] | None = None,
 ) -> str:
     """Return the digest of a whole plan; it covers the digest of each change, and its step.
@@ -51,8 +50,7 @@ def digest_plan(
     - `effects`: the digests of the changes in their order, under the same key, where they are known.
     """
     if effects is None:
-        ignore = tuple(ignore)
-        effects = [digest_effect(change, key=key, ignore=ignore) for change in plan.changes]
+        effects = [digest_effect(change, key=key) for change in plan.changes]
     return digest_json(
         {
             "target": target,

@@ -69,12 +69,12 @@ _DELETIONS = len(_RANKS)
 _LAST = 3 * _DELETIONS
 
 
-def rank_kind(gvk: GroupVersionKind, *, is_custom: bool = False) -> int:
+def rank_kind(gvk: GroupVersionKind) -> int:
     """Return the rank of a kind; unranked kinds go with the other built-in kinds, or with custom resources."""
     rank = _RANK_OF.get((gvk.group, gvk.kind))
     if rank is not None:
         return rank
-    return _CUSTOM if is_custom or ("." in gvk.group and not gvk.group.endswith(".k8s.io")) else _BUILT_IN_LAST
+    return _CUSTOM if "." in gvk.group and not gvk.group.endswith(".k8s.io") else _BUILT_IN_LAST
 
 
 def _rank_parent(parent: ObjectRef, changes: Iterable[PlannedObject]) -> int:
