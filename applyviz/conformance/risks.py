@@ -263,11 +263,9 @@ class Facts:
         )
 
     @property
-    def ignores_record(self) -> bool:
-        """Whether the manifest has a record of kubectl, and no request sends it."""
-        given = get_at(self.manifest, ("metadata", "annotations", ANNOTATION), None)
-        is_own = self.planned.mode is ApplyMode.CLIENT or self.planned.options.field_manager == SERVER_SIDE_MANAGER
-        return given is not None and is_own
+    def ignores_record(self) -> bool:  # whether a manifest has a record of kubectl, which no request sends
+        is_other = self.planned.mode is ApplyMode.SERVER and self.planned.options.field_manager != SERVER_SIDE_MANAGER
+        return not is_other and ANNOTATION in (get_at(self.manifest, ("metadata", "annotations"), None) or {})
 
     @cached_property
     def shares_keys(self) -> bool:

@@ -18,7 +18,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from applyviz.engine.objects.lookups import FieldFinder
-from applyviz.engine.objects.owners import name_owner
 from applyviz.engine.objects.paths import FieldPath, element_value, fields, render_path
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject
@@ -32,6 +31,7 @@ from applyviz.records.models import Plan, Resolution
 from applyviz.web.components.owners import OwnerChip, present_owners
 from applyviz.web.components.values import ABSENT, Shown, show_value
 from applyviz.web.reviews.pane.blocked_removals import BlockedRemovalRow, present_blocked_removal
+from applyviz.web.reviews.pane.conflicting import name_conflicting
 from applyviz.web.reviews.pane.equal_values import describe_equal_values
 from applyviz.web.reviews.pane.manifest_patches import PatchView, present_patch
 from applyviz.workflow.foundation import access
@@ -208,32 +208,23 @@ def present_resolution(
 
 
 def _count_restarting(change: engine.PlannedObject, path: FieldPath) -> int:
-    """Return how many pods restart when a field of a live object changes."""
-    live = change.versions.live
+    live = change.versions.live  # how many pods restart when a field of the live object changes
     return count_restarting(change.ref, live) if live is not None and path[:2] == fields("spec", "template") else 0
-
-
-def _name_conflicting(change: engine.PlannedObject) -> dict[FieldPath, list[str]]:
-    """Return the conflicting managers of each field, with the subresource that they wrote it through."""
-    named: dict[FieldPath, list[str]] = {}
-    for conflict in change.conflicts:
-        named.setdefault(conflict.path, []).append(name_owner(conflict.manager, conflict.subresource))
-    return named
 
 
 def list_conflicts(
     change: engine.PlannedObject, *, you: str, link_patch: Callable[[int, int], str] | None = None
 ) -> dict[str, ConflictRow]:
     """Return the open conflicts with their options, by field; `link_patch(index, key)` is the address of a patch."""
-    found, named = {}, _name_conflicting(change)
+    found, named = {}, name_conflicting(change)
     for index, conflicting in enumerate(change.open_fields):
-        managers = ", ".join(named.get(conflicting.path, conflicting.managers))
-        cards, pods = [], _count_restarting(change, conflicting.path)
+        managers, cards = ", ".join(named.get(conflicting.path, conflicting.managers)), []
+        pods = _count_restarting(change, conflicting.path)
         for key, option in enumerate(conflicting.options, 1):
             who = {"manager": managers, "you": you, "patch_url": link_patch(index, key) if link_patch else ""}
             cards.append(present_resolution(conflicting.path, option, key=key, pods=pods, **who))
-        path = render_path(conflicting.path)
-        found[path] = ConflictRow(index, path, managers, tuple(cards), describe_equal_values(change, conflicting.path))
+        path, equality = render_path(conflicting.path), describe_equal_values(change, conflicting.path)
+        found[path] = ConflictRow(index, path, managers, tuple(cards), equality)
     return found
 
 
