@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any
 
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.kubernetes.parity.name_formats import (
@@ -67,9 +66,8 @@ def refuse_admin_access(plural: str, obj: JSONObject, namespace: JSONObject | No
 
 def list_expressions(plural: str, obj: JSONObject) -> Iterator[tuple[str, str]]:
     """Yield the expressions of the selectors of a claim, of a template or of a class of devices, with their paths."""
-    lists: list[tuple[str, Any]] = []
-    if plural == "deviceclasses":
-        lists.append(("spec.selectors", get_at(obj, ("spec", "selectors"))))
+    is_class = plural == "deviceclasses"
+    lists = [("spec.selectors", get_at(obj, ("spec", "selectors")))] if is_class else []
     for i, request in enumerate(get_at(obj, REQUESTS[plural]) or () if plural in REQUESTS else ()):
         at = f"{'.'.join(REQUESTS[plural])}[{i}]"
         lists.append((f"{at}.exactly.selectors", get_at(request, ("exactly", "selectors"))))

@@ -84,7 +84,7 @@ def add_review(request: PageRequest) -> HttpResponse:
                 branches.start_following(review, by=request.user)
             return redirect("reviews:show-review", review.number)
         context |= {"problems": source.problems, "found": source.found}
-    elif request.method == "POST":
+    elif form.is_bound:
         context |= _find_problems(_describe_refused(form), request)
     return render(
         request,
@@ -184,7 +184,7 @@ def replace_manifests(request: PageRequest, number: int) -> HttpResponse:
             plan = use_cases.replan_review(review, by=request.user, bundle=source.bundle, options=options)
             return redirect("reviews:show-plan", number, plan.number)
         context |= {"problems": source.problems, "found": source.found}
-    elif request.method == "POST":
+    elif form.is_bound:
         context |= _find_problems(_describe_next(form, review), request)
     status = 422 if request.method == "POST" else 200
     return render(request, "reviews/manifests.html", context | manifests.HELP, status=status)
