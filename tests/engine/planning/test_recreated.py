@@ -1,4 +1,4 @@
-"""What the rows of an object say that is deleted and created again."""
+"""Rows of an object that is deleted and created again."""
 
 from __future__ import annotations
 
