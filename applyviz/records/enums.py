@@ -238,6 +238,7 @@ class StartEnd(models.TextChoices):
     STARTED_BY_HAND = "started-by-hand", _("the run was started manually")
     EXPIRED = "expired", _("the plan could not start in time")
     FORGED = "forged", _("this installation did not record it")
+    RESTORED = "restored", _("the database was restored from a backup")
 
 
 class NotificationKind(models.TextChoices):
@@ -346,6 +347,7 @@ class AuditAction(models.TextChoices):
     HISTORY_PUBLISHED = "history.published", _("published a checkpoint")
     HISTORY_PRUNED = "history.pruned", _("deleted details (retention policy)")
     KEYS_ROTATED = "keys.rotated", _("re-encrypted secrets")
+    BACKUP_RESTORED = "backup.restored", _("restored the database from a backup")
     RETENTION_CHANGED = "retention.changed", _("changed a retention policy")
     LIVE_CHANGED = "live.changed", _("changed outside review")
     LIVE_DRIFTED = "live.drifted", _("drifted")

@@ -5,19 +5,15 @@ The role is made by `scripts/database_roles.sql`, the very file that `docs/confi
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import psycopg
 import pytest
 
+from tests.services.owned import migrate, run_with
 from tests.services.servers import environment_of, run_postgres
 
 pytestmark = pytest.mark.services
-ROOT = Path(__file__).parents[2]
-ROLES = ROOT / "scripts" / "database_roles.sql"
 FILES = ("tests/records/test_guards.py", "tests/records/test_guarded_ways.py")
 SCENE = """
 from django.utils import timezone
@@ -46,8 +42,8 @@ for _ in range(2):
     plans.make_plan(plan.pk)
     plan.refresh_from_db()
     if not ApplyRun.objects.exists():
-        run = runs.approve_and_run(plan, by=bob, digest=plan.digest)
-        runs.execute_run(run.pk)
+        run = runs.approve_andrun_with(plan, by=bob, digest=plan.digest)
+        runs.executerun_with(run.pk)
         run.refresh_from_db()
         print(run.state)
 """
@@ -88,18 +84,9 @@ def keys() -> dict[str, str]:
     return environment_of("")
 
 
-def _run(keys: dict[str, str], database: str, *command: str, text: str = "") -> subprocess.CompletedProcess[str]:
-    environment = {**keys, "DATABASE_URL": database}
-    done = subprocess.run(
-        [sys.executable, *command], env=environment, cwd=ROOT, input=text, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    return done
-
-
 def test_every_guard_holds_on_postgresql(keys):
     with run_postgres() as database:
-        done = _run(keys, database, "-m", "pytest", "-q", "-p", "no:cacheprovider", *FILES)
+        done = run_with(keys, database, "-m", "pytest", "-q", "-p", "no:cacheprovider", *FILES)
 
     assert " failed" not in done.stdout
     assert "skipped" not in done.stdout, done.stdout
@@ -110,11 +97,8 @@ def test_every_guard_holds_on_postgresql(keys):
 def database(keys) -> Iterator[str]:
     """A database whose owner migrated it; gives the address for the ordinary role, which has done a whole job there."""
     with run_postgres() as superuser:
-        with psycopg.connect(superuser, autocommit=True) as connection:
-            connection.execute(ROLES.read_text())
-        owner, app = (superuser.replace("//applyviz@", f"//{name}@") for name in ("applyviz_owner", "applyviz_app"))
-        _run(keys, owner, "manage.py", "migrate", "--noinput", "-v", "0")
-        assert "applied" in _run(keys, app, "manage.py", "shell", "-v", "0", text=SCENE).stdout
+        app = migrate(keys, superuser)
+        assert "applied" in run_with(keys, app, "manage.py", "shell", "-v", "0", text=SCENE).stdout
         yield app
 
 
@@ -136,4 +120,4 @@ def test_search_path_of_a_session_leads_no_guard_astray(database):
 
 
 def test_ordinary_role_verifies_what_the_owner_migrated(keys, database):
-    assert "intact" in _run(keys, database, "manage.py", "audit", "verify").stdout.lower()
+    assert "intact" in run_with(keys, database, "manage.py", "audit", "verify").stdout.lower()

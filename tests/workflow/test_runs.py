@@ -13,7 +13,7 @@ from applyviz.workflow import runs
 from applyviz.workflow.approvals import approving
 from applyviz.workflow.audit import chain
 from applyviz.workflow.clusters import registration
-from applyviz.workflow.foundation import failpoints, sentences
+from applyviz.workflow.foundation import sentences
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError
 from tests.builders import make_person, make_policy, take_roles
 from tests.stories import SETTINGS, Killed, Team, config_map, let_lease_run_out, secret
@@ -26,25 +26,6 @@ POINTS = tuple(f"run.{stage}" for stage in STAGES)
 @pytest.fixture
 def team(monkeypatch):
     return Team().wire_up(monkeypatch)
-
-
-@pytest.fixture
-def at_point():
-    """Do something when the run reaches a named point, the nth time."""
-
-    def arm(name, action, time=1):
-        reached = []
-
-        def hook(point):
-            if point == name:
-                reached.append(point)
-                if len(reached) == time:
-                    action()
-
-        failpoints.hooks.append(hook)
-
-    yield arm
-    failpoints.hooks.clear()
 
 
 def die():

@@ -1,6 +1,5 @@
 """Objects of one step go on side by side: as many as allowed, journalled in order, stopped exactly, lost never."""
 
-import itertools
 import threading
 
 import pytest
@@ -29,16 +28,6 @@ def memory():
 @pytest.fixture
 def team(memory, monkeypatch):
     return wire_up(Team(), memory, monkeypatch)
-
-
-@pytest.fixture
-def at_point():
-    def arm(name, action, time=1):
-        reached = itertools.count(1)
-        failpoints.hooks.append(lambda point: action() if point == name and next(reached) == time else None)
-
-    yield arm
-    failpoints.hooks.clear()
 
 
 def meet(parties: int):

@@ -42,23 +42,6 @@ def team(monkeypatch):
     return team
 
 
-@pytest.fixture
-def at_point():
-    def arm(name, action, time=1):
-        reached = []
-
-        def hook(point):
-            if point == name:
-                reached.append(point)
-                if len(reached) == time:
-                    action()
-
-        failpoints.hooks.append(hook)
-
-    yield arm
-    failpoints.hooks.clear()
-
-
 def die():
     raise Killed
 

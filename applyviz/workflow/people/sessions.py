@@ -61,6 +61,13 @@ def sign_out_others(person: Person, *, keep: str) -> int:
     return ended
 
 
+def end_all() -> int:
+    """End every session of everybody, in the caller's transaction; return how many were active."""
+    alive = Session.objects.filter(expire_date__gt=clock.now()).count()
+    Session.objects.all().delete()
+    return alive
+
+
 def forget_old(*, now: datetime) -> None:
     """Remove records of sessions that ended long ago."""
     OpenSession.objects.filter(started_at__lt=now - KEPT).delete()

@@ -14,6 +14,7 @@ from applyviz.workflow.runs.run_order import find_run_before, has_turn
 from applyviz.workflow.runs.scheduled_starts import (
     approve_and_schedule,
     can_cancel,
+    cancel_all_starts,
     cancel_start,
     find_end,
     find_schedule_blockers,
@@ -21,14 +22,23 @@ from applyviz.workflow.runs.scheduled_starts import (
     schedule_start,
     start_due,
 )
-from applyviz.workflow.runs.start import approve_and_run, cancel_run, find_run_blockers, require_person, start_run
+from applyviz.workflow.runs.start import (
+    approve_and_run,
+    cancel_run,
+    cancel_unfinished_runs,
+    find_run_blockers,
+    require_person,
+    start_run,
+)
 
 __all__ = [
     "approve_and_run",
     "approve_and_schedule",
     "can_cancel",
+    "cancel_all_starts",
     "cancel_run",
     "cancel_start",
+    "cancel_unfinished_runs",
     "execute_run",
     "find_end",
     "find_parked",

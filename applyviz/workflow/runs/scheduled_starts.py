@@ -171,6 +171,14 @@ def cancel_start(plan: Plan, *, by: Person) -> None:
         _end(row, StartEnd.BY_PERSON, by=by)
 
 
+def cancel_all_starts() -> int:
+    """Cancel every scheduled start because the database was restored; return how many, in the caller's transaction."""
+    waiting = list(ScheduledStart.objects.filter(state=ScheduledStartState.WAITING).values_list("pk", flat=True))
+    for pk in waiting:
+        _end(_with_plan(pk), StartEnd.RESTORED)
+    return len(waiting)
+
+
 def _end(row: ScheduledStart, end: StartEnd, *, by: Person | None = None) -> None:
     ended = ScheduledStart.objects.filter(pk=row.pk, state=ScheduledStartState.WAITING).update(
         state=ScheduledStartState.CANCELED, end=end, ended_at=clock.now(), ended_by=by

@@ -174,5 +174,22 @@ def cancel_run(run: ApplyRun, *, by: Person) -> None:
         )
         if not asked:
             raise NotPossibleError(_("the run is finished or already being canceled"))
-        trail.record(AuditAction.RUN_CANCELED, by=by, about=trail.AuditSubject.of_run(run))
-        outbox.post(TaskName.EXECUTE_RUN, run_id=run.pk)
+        _record_cancellation(run, by=by)
+
+
+def cancel_unfinished_runs(*, reason: str) -> tuple[int, ...]:
+    """Cancel every unfinished run for the operator of the server, who gives the reason; return their numbers.
+
+    - In the caller's transaction. Objects that were begun are finished first, as when a person cancels.
+    """
+    unfinished = ApplyRun.objects.filter(state__in=RunState.unfinished(), cancel_requested_at=None)
+    found = list(unfinished.select_related("plan__review", "plan__target__cluster").order_by("pk"))
+    for run in found:
+        ApplyRun.objects.filter(pk=run.pk).update(cancel_requested_at=clock.now())
+        _record_cancellation(run, by=None, reason=reason)
+    return tuple(run.number for run in found)
+
+
+def _record_cancellation(run: ApplyRun, *, by: Person | None, **detail: str) -> None:
+    trail.record(AuditAction.RUN_CANCELED, by=by, about=trail.AuditSubject.of_run(run), detail=detail)
+    outbox.post(TaskName.EXECUTE_RUN, run_id=run.pk)

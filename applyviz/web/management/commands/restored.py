@@ -1,0 +1,35 @@
+"""Run after the database was restored from a backup, before the workers start: ends what was in progress then."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.workflow.ops import restoring
+
+
+class Command(BaseCommand):
+    """`manage.py restored --reason TEXT`."""
+
+    help = "After a restore, before the workers start: cancel runs and scheduled starts, and sign everybody out."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Name the options."""
+        parser.add_argument("--reason", required=True, help="why the database was restored; recorded in the history")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """End everything that was in progress, and name what remains to be checked."""
+        try:
+            found = restoring.settle_restore(reason=options["reason"])
+        except ApplyVizError as error:
+            raise CommandError(str(error)) from error
+        numbers = ", ".join(str(number) for number in found.runs)
+        self.stdout.write(f"Runs canceled: {numbers or 'none'}")
+        self.stdout.write(f"Scheduled starts canceled: {found.starts}")
+        self.stdout.write(f"Sessions ended: {found.sessions}")
+        self.stdout.write(
+            f"API tokens that work again: {found.tokens} (revoke those that were revoked since the backup)"
+        )
