@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -47,6 +48,20 @@ def text(name: str, default: str = "") -> str:
         except UnicodeDecodeError as error:  # it would repeat what is in the file
             raise ImproperlyConfigured(f"{name}_FILE: {path} is not text in UTF-8") from error
     return os.environ.get(name, default)
+
+
+def new_file(name: str) -> str:
+    """Return the path of a file that this process makes; "" when none is named.
+
+    - Raises `ImproperlyConfigured` when its folder is missing, or when the process cannot write there.
+    """
+    path = text(name)
+    if path:
+        try:
+            tempfile.TemporaryFile(dir=Path(path).parent).close()
+        except OSError as error:
+            raise ImproperlyConfigured(f"{name}: {path} cannot be written: {error.strerror}") from error
+    return path
 
 
 def flag(name: str, *, default: bool) -> bool:

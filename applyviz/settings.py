@@ -192,7 +192,7 @@ CELERY_TASK_ROUTES = {
 }
 CELERY_TASK_QUEUES = {name: {"exchange": name, "routing_key": name} for name in ("runs", "plans", "scans", "short")}
 # The file that a worker touches while it can take tasks, for health checks.
-APPLYVIZ_PULSE_FILE = env.text("APPLYVIZ_PULSE_FILE")
+APPLYVIZ_PULSE_FILE = env.new_file("APPLYVIZ_PULSE_FILE")
 APPLYVIZ_RECOVERY_SECONDS = env.number("APPLYVIZ_RECOVERY_SECONDS", 5)
 APPLYVIZ_LEASE_SECONDS = env.number("APPLYVIZ_LEASE_SECONDS", 60)
 # How many plans, and how many runs, of one cluster workers execute at once: a slow cluster leaves workers to others.

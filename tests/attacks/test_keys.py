@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 WEB = ("-c", "import applyviz.asgi; print('started')")
 WORKER = ("-m", "celery", "--app", "applyviz.celery", "worker", "--pool", "solo")
 BEAT = ("-c", "import applyviz.celery; print('started')")
-BEAT_ITSELF = ("-m", "celery", "--app", "applyviz.celery", "beat", "--scheduler", "celery.beat:Scheduler")
+BEAT_ITSELF = ("-m", "celery", "--app", "applyviz.celery", "beat")
 MIGRATE = (str(ROOT / "manage.py"), "migrate", "--noinput")
 OPENING = sealing_keys.make_opening_key()
 DIGEST = "a-digest-key-that-only-this-test-knows-1"
@@ -116,6 +116,8 @@ NOWHERE = "postgres://who:a-password@127.0.0.1:1/shop"
         (BEAT_ITSELF, {**OF_MIGRATE, "REDIS_URL": "redis://:a-password@x:6379/first"}, "REDIS_URL: expected"),
         (BEAT_ITSELF, {"SECRET_KEY_FILE": sys.executable}, "SECRET_KEY_FILE: "),
         (WEB, {**OF_WEB, "ALLOWED_HOSTS": ""}, "ALLOWED_HOSTS: it is not set"),
+        (WORKER, {**OF_WORKER, "APPLYVIZ_PULSE_FILE": "/nowhere/pulse"}, "APPLYVIZ_PULSE_FILE: /nowhere/pulse cannot"),
+        (BEAT_ITSELF, {**OF_MIGRATE, "APPLYVIZ_PULSE_FILE": "/proc/pulse"}, "APPLYVIZ_PULSE_FILE: /proc/pulse cannot"),
         (WEB, {**OF_WEB, "TZ": "Nowhere/City"}, "TZ: expected a time zone"),
         (WORKER, {**OF_WORKER, "TZ": "../../etc"}, "TZ: expected a time zone"),
         (WORKER, {**OF_WORKER, "LOG_LEVEL": "chatty"}, "LOG_LEVEL: expected one of"),

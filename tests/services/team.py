@@ -81,7 +81,7 @@ class Team:
         """The command of a service, with this machine's paths and port in place of the container's."""
         programs = Path(sys.executable).parent
         first, *rest = self._services[_named(service)]["command"]
-        swapped = {"0.0.0.0": "127.0.0.1", "8000": str(self.port), "/tmp/beat-schedule": str(self.folder / "beat")}
+        swapped = {"0.0.0.0": "127.0.0.1", "8000": str(self.port)}
         if service == "worker":
             swapped["runs"] = "runs,plans,scans,short"
         return [str(programs / first), *(swapped.get(word, word) for word in rest)]
