@@ -32,6 +32,7 @@ from applyviz.clusters.failures import explain_failure
 from applyviz.clusters.identity import Identity
 from applyviz.clusters.kubeconfig import Credential
 from applyviz.clusters.request_guard import check_request
+from applyviz.clusters.server_clock import read_date
 from applyviz.engine.objects.errors import ClusterError, ClusterTimeoutError, UnreachableError
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.json_text import write_json
@@ -184,7 +185,8 @@ class LiveTransport:
             )
         warnings = read_warnings(", ".join(response.headers.getlist("Warning")))
         body = read_body(response.status, raw, is_object=not request.path.startswith("/openapi/"))
-        return Answer(response.status, body, warnings, _retry_after(response.headers))
+        at = read_date(response.headers.get("Date", ""))
+        return Answer(response.status, body, warnings, _retry_after(response.headers), at)
 
 
 def _write_private(folder: Path, name: str, data: str) -> str:

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from time import monotonic
 from types import TracebackType
 from typing import Self
 
 from applyviz.clusters.read_log import ReadLog
+from applyviz.clusters.server_clock import compare_clocks
 from applyviz.clusters.transport import Transport
 from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.objects.exchange import Answer, Request
@@ -31,6 +34,7 @@ class ClusterReader:
         self._transport = transport
         self._parallel = parallel
         self._log = log
+        self._server_time: tuple[datetime, float] | None = None
 
     @property
     def parallel(self) -> int:
@@ -50,8 +54,22 @@ class ClusterReader:
         if not is_harmless(request):
             raise ClusterError(f"a reader never writes: {request.method} {request.path} was not sent")
         if self._log is None or request.is_write:
-            return self._transport.send(request)
-        return self._send_logged(request, self._log)
+            answer = self._transport.send(request)
+        else:
+            answer = self._send_logged(request, self._log)
+        if answer.at is not None:
+            self._server_time = answer.at, monotonic()
+        return answer
+
+    def measure_ahead(self, now: datetime) -> timedelta | None:
+        """Return how far the clock of the API server is ahead of the time `now`, by its last answer.
+
+        - None: no answer named a time.
+        """
+        if self._server_time is None:
+            return None
+        named, at = self._server_time
+        return compare_clocks(named + timedelta(seconds=monotonic() - at), now)
 
     def _send_logged(self, request: Request, log: ReadLog) -> Answer:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from applyviz import clock
@@ -55,9 +56,10 @@ class SandboxTransport:
         """
         check_request(request)
         if request.method == "GET" and request.path in ("/api", "/apis"):
-            return Answer(200, self._sandbox.discover(request.path))
+            return Answer(200, self._sandbox.discover(request.path), at=_now())
         identity = self._identity
-        return self._sandbox.handle(request, user=self._user, caller=RequestUser(identity.user, identity.groups))
+        answer = self._sandbox.handle(request, user=self._user, caller=RequestUser(identity.user, identity.groups))
+        return replace(answer, at=_now())
 
     def acting_as(self, identity: Identity) -> SandboxTransport:
         """Return the same sandbox with an impersonated identity, which it reports and never restricts."""

@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -98,6 +99,15 @@ def test_request_is_sent_as_it_is(server):
     assert headers["user-agent"].startswith("applyviz/")
     assert body == '{"ü":[1,1.0,null]}'.encode()
     assert (answer.status, answer.body, answer.warnings) == (201, {"kind": "ConfigMap"}, ("old version",))
+
+
+@pytest.mark.parametrize(("header", "day"), [("Thu, 20 Aug 2026 12:00:00 GMT", 20), ("soon", None)])
+def test_answer_says_what_time_it_is_for_the_server(server, monkeypatch, header, day):
+    monkeypatch.setattr(BaseHTTPRequestHandler, "date_time_string", lambda handler, timestamp=None: header)
+
+    answer = connect(server).send(Request("GET", PATH))
+
+    assert answer.at == (day and datetime(2026, 8, day, 12, tzinfo=UTC))
 
 
 def test_discovery_asks_for_the_aggregated_form(server):

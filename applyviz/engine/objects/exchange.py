@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any, Self
 
 from applyviz.engine.objects.paths import FieldPath
@@ -88,13 +89,15 @@ class Request:
 class Answer:
     """The answer of the API server; `warnings` are the texts of its Warning headers.
 
-    `retry_after` is seconds, 0 when the server named none.
+    `retry_after` is seconds, 0 when the server named none. `at` is the time of the server's own clock, None when it
+    named none.
     """
 
     status: int
     body: Any = None
     warnings: tuple[str, ...] = ()
     retry_after: float = 0.0
+    at: datetime | None = field(default=None, compare=False)
 
     @property
     def is_ok(self) -> bool:

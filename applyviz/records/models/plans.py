@@ -37,6 +37,8 @@ class Plan(models.Model):
       path of the repository whose commits are recorded for it, "" for none; `mac` proves both
       (`workflow/foundation/row_macs.py`).
     - `lease_until` and `epoch` let another worker take over lost planning.
+    - `server_ahead` is how far the clock of the API server, which the times of live objects go by, was ahead of ours;
+      None if no answer named a time.
     """
 
     review = models.ForeignKey(Review, on_delete=models.PROTECT, related_name="plans")
@@ -72,6 +74,7 @@ class Plan(models.Model):
     lease_until = models.DateTimeField(null=True)
     created_at = models.DateTimeField()
     completed_at = models.DateTimeField(null=True)
+    server_ahead = models.DurationField(null=True)
 
     class Meta:
         ordering = ["review_id", "number"]

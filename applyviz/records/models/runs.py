@@ -106,6 +106,7 @@ class ObjectResult(models.Model):
     - `owners` is what comparing the field owners found: {state, fields: {owner: number of fields}}; {} if not compared.
     - `reads` are the reads of the object after its last request, or without one: {path, status, at}.
     - `pods` is the last known state of the pods of a workload: {new, ready, wanted, problems, unread}.
+    - `server_ahead` is how far the clock of the API server was ahead of ours at the end, None if that is not known.
     """
 
     run = models.ForeignKey(ApplyRun, on_delete=models.PROTECT, related_name="results")
@@ -120,6 +121,7 @@ class ObjectResult(models.Model):
     reads = models.JSONField(default=list)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
+    server_ahead = models.DurationField(null=True)
     rollout = models.CharField(max_length=16, choices=RolloutState.choices, default=RolloutState.NONE, blank=True)
     rollout_detail = models.TextField(blank=True)
     rollout_at = models.DateTimeField(null=True)
@@ -161,6 +163,8 @@ class JournalEntry(models.Model):
     - `request` and `answer` are masked; `sealed_request` and `sealed_answer` contain the bytes.
     - `request_digest` is keyed over the bytes that were sent.
     - `took_effect` is None while it is unknown whether the request changed the object.
+    - `sent_at` and `answered_at` are of our clock, the times in `answer` of that of the API server; `server_ahead` is
+      how far that was ahead of ours, by this answer or the one before, None if no answer named a time.
     """
 
     result = models.ForeignKey(ObjectResult, on_delete=models.PROTECT, related_name="journal")
@@ -186,6 +190,7 @@ class JournalEntry(models.Model):
     took_effect = models.BooleanField(null=True)
     sent_at = models.DateTimeField()
     answered_at = models.DateTimeField(null=True)
+    server_ahead = models.DurationField(null=True)
 
     class Meta:
         ordering = ["id"]

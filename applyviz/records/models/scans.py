@@ -46,6 +46,7 @@ class LiveFinding(models.Model):
     """A live change that no run explains.
 
     - `key` is derived from the content of the finding, so that a repeated finding is not added twice.
+    - `changed_at` is of our clock, like every other column, although the cluster dates changes by its own.
     - `fields` are paths for a change, {path, promised, live} (masked) for drift.
     - `run` is the number of the last run that wrote the object.
     """

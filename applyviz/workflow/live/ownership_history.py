@@ -3,7 +3,8 @@
 Plans read live before a change, and runs receive the object after their write. Where two consecutive observations
 differ, fields changed owners. Rule: a field owner is a manager with its operation and subresource
 (https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management); the time of its entry dates the
-change if it lies between both observations. Only paths are read here, never values.
+change if it lies between both observations. It is of the clock of the API server and is converted to ours, as both
+observations are. Only paths are read here, never values.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import NamedTuple, TypeAlias
 
 from django.db.models import F, QuerySet
 
+from applyviz.clusters.server_clock import to_ours
 from applyviz.engine.diff.marks import remove_tags
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.values import JSONValue
@@ -55,6 +57,7 @@ class Observation:
     """The owners of an object as observed once; `entries` are raw managedFields, None for an absent object.
 
     - `review`, `plan` and `position` name the object change, `run` the apply run whose answer this is.
+    - `ahead` is how far the clock of the API server, which `entries` go by, was ahead of ours, None if unknown.
     """
 
     at: datetime
@@ -64,6 +67,7 @@ class Observation:
     plan: int
     position: int
     run: int | None = None
+    ahead: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +142,7 @@ def _read(reading: Observation) -> _Owned:
             continue
         paths[owner] = paths.get(owner, frozenset()) | owned
         if entry.owner.time:
-            at = datetime.fromisoformat(entry.owner.time)
+            at = to_ours(datetime.fromisoformat(entry.owner.time), reading.ahead)
             times[owner] = max(at, times.get(owner, at))
     return _Owned(paths, times)
 
@@ -238,9 +242,11 @@ def _read_plans(cluster: str, key: Key, seen: QuerySet[Review], most: int) -> It
         "plan__review__number",
         "plan__number",
         "position",
+        "plan__server_ahead",
     )
-    for at, kind, entries, review, plan, position in rows[:most]:
-        yield Observation(at, Source.PLAN, None if kind is None else entries or [], review, plan, position)
+    for at, kind, entries, review, plan, position, ahead in rows[:most]:
+        there = None if kind is None else entries or []
+        yield Observation(at, Source.PLAN, there, review, plan, position, ahead=ahead)
 
 
 def _read_runs(cluster: str, key: Key, seen: QuerySet[Review], most: int) -> Iterator[Observation]:
@@ -261,10 +267,11 @@ def _read_runs(cluster: str, key: Key, seen: QuerySet[Review], most: int) -> Ite
         "result__run__plan__number",
         "result__position",
         "result__run__number",
+        "server_ahead",
     )
-    for at, method, entries, review, plan, position, run in rows[:most]:
-        gone = method == "DELETE"
-        yield Observation(at, Source.RUN, None if gone else entries or [], review, plan, position, run)
+    for at, method, entries, review, plan, position, run, ahead in rows[:most]:
+        there = None if method == "DELETE" else entries or []
+        yield Observation(at, Source.RUN, there, review, plan, position, run, ahead)
 
 
 def owners_of(cluster: str, key: Key, *, for_user: Visitor, most: int = MOST_READINGS) -> OwnersOverTime:

@@ -11,9 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 
+from applyviz import clock
 from applyviz.clusters import connect, facts
 from applyviz.clusters.reader import ClusterReader
+from applyviz.clusters.server_clock import to_ours
 from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.request_paths import make_path
@@ -47,7 +50,7 @@ _OF_REPLICA_SET = re.compile(r"-[a-z0-9]{5,10}")
 
 @dataclass(frozen=True, slots=True)
 class LiveEvent:
-    """One event about an object or one of its pods; `message` is "" where it may repeat a Secret."""
+    """One event about an object or one of its pods, dated by our clock; its message is "" if it may repeat a Secret."""
 
     at: str
     is_warning: bool
@@ -182,11 +185,22 @@ def _find_moment(event: JSONObject) -> str:
     return next((_cut(found) for name in names if (found := get_at(event, name))), "")
 
 
-def _read_event(event: JSONObject, *, is_withholding: bool) -> LiveEvent:
+def _convert_moment(text: str, ahead: timedelta | None) -> str:
+    """Return a time of the API server's clock by our clock; a text that is no time stays."""
+    if not ahead:
+        return text
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return to_ours(at, ahead).isoformat() if at.tzinfo is not None else text
+
+
+def _read_event(event: JSONObject, ahead: timedelta | None, *, is_withholding: bool) -> LiveEvent:
     count = get_at(event, ("series", "count")) or event.get("count")
     kind, name = (_cut(get_at(event, ("involvedObject", part))) for part in ("kind", "name"))
     return LiveEvent(
-        at=_find_moment(event),
+        at=_convert_moment(_find_moment(event), ahead),
         is_warning=event.get("type") == "Warning",
         reason=name_reason(event.get("reason")),
         about=f"{kind}/{name}",
@@ -221,6 +235,7 @@ class _Look:
         self._pods = self._list_pods()
         spaces = {one.result.change.namespace for one in touched if one.result.change.namespace}
         self._events = {space: _list_events(reader, space) for space in sorted(spaces)}
+        self._ahead: timedelta | None = None
 
     def _list_pods(self) -> dict[int, Answer]:
         asked: dict[int, Request] = {}
@@ -235,8 +250,12 @@ class _Look:
                 asked[one.result.pk] = Request("GET", path, query, purpose="list")
         return dict(zip(asked, self._reader.try_send_all(list(asked.values())), strict=True))
 
-    def read_objects(self) -> Iterator[ObjectHealth]:
-        """Yield each object; one whose status has no form that its kind has is unknown."""
+    def read_objects(self, ahead: timedelta | None) -> Iterator[ObjectHealth]:
+        """Yield each object; one whose status has no form that its kind has is unknown.
+
+        - `ahead` is how far the clock of the API server is ahead of ours.
+        """
+        self._ahead = ahead
         for one in self._touched:
             try:
                 yield self._read_object(one)
@@ -269,19 +288,19 @@ class _Look:
             pods=tuple(_read_pod(pod, about, is_withholding=one.is_withholding) for pod in waiting[:_PODS_KEPT]),
             ready=sum(is_condition(pod, "Ready") for pod in pods),
             not_ready=len(waiting),
-            events=tuple(_choose_events(about, by_name, is_withholding=one.is_withholding or reads_secrets(live))),
+            events=tuple(self._choose_events(about, by_name, is_withholding=one.is_withholding or reads_secrets(live))),
             unread={**unread, **({"events": status} if status else {})},
         )
 
-
-def _choose_events(
-    events: Iterable[JSONObject], pods: Mapping[str, JSONObject], *, is_withholding: bool
-) -> Iterator[LiveEvent]:
-    """Yield the last events, the newest first."""
-    newest = sorted(events, key=_find_moment, reverse=True)[:_EVENTS_KEPT]
-    for event in newest:
-        pod = pods.get(str(get_at(event, ("involvedObject", "name"), "")))
-        yield _read_event(event, is_withholding=is_withholding or (pod is not None and reads_secrets(pod)))
+    def _choose_events(
+        self, events: Iterable[JSONObject], pods: Mapping[str, JSONObject], *, is_withholding: bool
+    ) -> Iterator[LiveEvent]:
+        """Yield the last events, the newest first."""
+        newest = sorted(events, key=_find_moment, reverse=True)[:_EVENTS_KEPT]
+        for event in newest:
+            pod = pods.get(str(get_at(event, ("involvedObject", "name"), "")))
+            is_secret = is_withholding or (pod is not None and reads_secrets(pod))
+            yield _read_event(event, self._ahead, is_withholding=is_secret)
 
 
 def read_health(run: ApplyRun, *, for_user: Person) -> RunHealth:
@@ -297,6 +316,7 @@ def read_health(run: ApplyRun, *, for_user: Person) -> RunHealth:
         with connect.open_reader(cluster) as own:
             facts.require_same(own, uid=run.plan.cluster_uid, server=cluster.server, name=cluster.name)
         with impersonation.open_reader(cluster, for_user=for_user) as reader:
-            return RunHealth(tuple(_Look(reader, touched).read_objects()), left)
+            look = _Look(reader, touched)
+            return RunHealth(tuple(look.read_objects(reader.measure_ahead(clock.now()))), left)
     except (ClusterError, NotPossibleError) as error:
         return RunHealth(problem=str(error))

@@ -21,6 +21,7 @@ from django.utils.translation import gettext as _
 
 from applyviz import clock
 from applyviz.clusters import connect
+from applyviz.clusters.server_clock import to_ours
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
@@ -45,7 +46,12 @@ from applyviz.workflow.foundation.nuls import draw_nuls
 from applyviz.workflow.live.drift import find_drift
 from applyviz.workflow.live.inventory import Listing
 from applyviz.workflow.live.shown_owners import show_owners
-from applyviz.workflow.live.unreviewed_changes import find_unreviewed_changes, is_controller, is_made_by_controller
+from applyviz.workflow.live.unreviewed_changes import (
+    UnreviewedChange,
+    find_unreviewed_changes,
+    is_controller,
+    is_made_by_controller,
+)
 from applyviz.workflow.live.written_objects import Key, KnownRuns, is_touched, key_of, list_refs, select_touched
 from applyviz.workflow.plans import changes
 from applyviz.workflow.plans.live_history import show_findings
@@ -56,7 +62,10 @@ _LATEST_RUNS = 50
 
 @dataclass(frozen=True, slots=True)
 class ScannedObject:
-    """One finding before it is stored."""
+    """One finding before it is stored.
+
+    - `changed_at` is of the clock of the API server, which is `ahead` of ours; the key must not depend on that.
+    """
 
     sort: FindingSort
     ref: ObjectRef
@@ -66,6 +75,12 @@ class ScannedObject:
     changed_at: datetime | None = None
     fields: tuple[JSONValue, ...] = ()
     run: int | None = None
+    ahead: timedelta | None = None
+
+    @property
+    def happened_at(self) -> datetime | None:
+        """Return when it changed, by our clock."""
+        return to_ours(self.changed_at, self.ahead) if self.changed_at else None
 
     @property
     def key(self) -> str:
@@ -172,24 +187,25 @@ def _find_changed(ref: ObjectRef, live: JSONObject, known: KnownRuns) -> Iterato
     writes, result = known.writes.get(key_of(ref), []), known.results.get(key_of(ref))
     if result is None and not writes:
         if not is_made_by_controller(live):
-            yield from _find_unreviewed(ref, live)
+            yield from _find_unreviewed(ref, live, known)
         return
-    since = min((write.sent_at for write in writes), default=result.finished_at if result else None)
-    for one in find_unreviewed_changes(live, writes, since=since):
-        owner = one.owner
-        run = result.run.number if result else None
-        yield ScannedObject(
-            FindingSort.CHANGED, ref, owner.manager, owner.operation, owner.subresource, one.at, one.fields, run
-        )
+    run = result.run.number if result else None
+    for one in find_unreviewed_changes(live, writes, since=known.find_start(key_of(ref))):
+        yield _make_finding(FindingSort.CHANGED, ref, one, known, run)
 
 
-def _find_unreviewed(ref: ObjectRef, live: JSONObject) -> Iterator[ScannedObject]:
+def _make_finding(
+    sort: FindingSort, ref: ObjectRef, found: UnreviewedChange, known: KnownRuns, run: int | None = None
+) -> ScannedObject:
+    owner = found.owner
+    how = owner.manager, owner.operation, owner.subresource
+    return ScannedObject(sort, ref, *how, found.at, found.fields, run, known.ahead)
+
+
+def _find_unreviewed(ref: ObjectRef, live: JSONObject, known: KnownRuns) -> Iterator[ScannedObject]:
     for one in find_unreviewed_changes(live, ()):
         if not is_controller(one.owner.manager):
-            owner = one.owner
-            yield ScannedObject(
-                FindingSort.UNREVIEWED, ref, owner.manager, owner.operation, owner.subresource, one.at, one.fields
-            )
+            yield _make_finding(FindingSort.UNREVIEWED, ref, one, known)
 
 
 def _find_drifted(ref: ObjectRef, live: JSONObject, known: KnownRuns, listing: Listing) -> Iterator[ScannedObject]:
@@ -229,12 +245,12 @@ def _select_touched(scan: ClusterScan) -> QuerySet[ObjectChange] | None:
 
 def _find_objects(scan: ClusterScan, renewer: LeaseRenewer) -> list[ScannedObject]:
     touched = _select_touched(scan)
-    known = KnownRuns.load(scan.cluster, touched)
     met: set[Key] = set()
     found: list[ScannedObject] = []
     policy = masking_settings.policy_for(scan.cluster)
     with connect.open_reader(scan.cluster) as reader:
         listing = Listing(reader, scan.cluster.server)
+        known = KnownRuns.load(scan.cluster, touched, ahead=reader.measure_ahead(clock.now()))
         for ref, live in listing.walk() if touched is None else listing.read(list_refs(touched)):
             renewer.check()
             met.add(key_of(ref))
@@ -252,7 +268,7 @@ def _record_finding(cluster: Cluster, found: ScannedObject) -> None:
         "sort": found.sort.value,
         "operation": found.operation,
         "subresource": found.subresource,
-        "changed at": found.changed_at.isoformat() if found.changed_at else "",
+        "changed at": found.happened_at.isoformat() if found.happened_at else "",
         "fields": list(found.fields),
         "last run": found.run,
     }
@@ -278,7 +294,7 @@ def _store_finding(cluster: Cluster, found: ScannedObject, now: datetime, *, is_
         manager=found.manager,
         operation=found.operation,
         subresource=found.subresource,
-        changed_at=found.changed_at,
+        changed_at=found.happened_at,
         fields=draw_nuls(list(found.fields)),
         run=found.run,
         first_seen=now,

@@ -2,8 +2,8 @@
 
 Rule: an entry of managedFields has the time at which its manager last changed a field or its value, in whole seconds
 of the API server's clock (https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management). A write
-of a run explains the entry of the run's field manager if that time lies between request and answer. Status is ignored:
-it is reported, not desired.
+of a run explains the entry of the run's field manager if that time lies between request and answer, both by the clock
+of the API server. Status is ignored: it is reported, not desired.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from applyviz.clusters.server_clock import AGREEMENT
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.ownership.managed_fields import OwnedFields, read_owners
 
-# The largest allowed difference between the clocks of an API server and of a worker.
-TOLERANCE = timedelta(seconds=10)
 MOST_FIELDS = 200
 _SECOND = timedelta(seconds=1)
 _SYSTEM = frozenset(
@@ -29,7 +28,7 @@ _NOISE = ("f:metadata", "f:annotations", "f:kubectl.kubernetes.io/last-applied-c
 
 @dataclass(frozen=True, slots=True)
 class ExternalWrite:
-    """One request of a run that changed an object."""
+    """One request of a run that changed an object; its times are of the clock of the API server."""
 
     manager: str
     sent_at: datetime
@@ -39,7 +38,7 @@ class ExternalWrite:
 
 @dataclass(frozen=True, slots=True)
 class UnreviewedChange:
-    """The changes of one field owner that no run made; `fields` are the first readable paths."""
+    """The changes of one field owner that no run made, dated by the API server; only the first `fields` are kept."""
 
     owner: Owner
     at: datetime
@@ -65,7 +64,7 @@ def is_made_by_controller(live: JSONObject) -> bool:
 
 def _is_explained(owner: Owner, at: datetime, writes: Iterable[ExternalWrite]) -> bool:
     return any(
-        write.manager == owner.manager and write.sent_at - TOLERANCE - _SECOND <= at <= write.answered_at + TOLERANCE
+        write.manager == owner.manager and write.sent_at - AGREEMENT - _SECOND <= at <= write.answered_at + AGREEMENT
         for write in writes
     )
 
@@ -86,8 +85,8 @@ def find_unreviewed_changes(
 ) -> tuple[UnreviewedChange, ...]:
     """Return the managedFields entries of an object that no write explains, oldest first.
 
-    - `since` skips earlier changes: reviewers saw what existed when a run first applied the object. Entries without a
-      time count only without `since`, dated at the epoch.
+    - `since`, by the clock of the API server, skips earlier changes: reviewers saw what existed when a run first
+      applied the object. Entries without a time count only without `since`, dated at the epoch.
     """
     found = []
     for owned in read_owners(live).entries:

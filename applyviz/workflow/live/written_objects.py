@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from applyviz.clusters.server_clock import to_server
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.records.enums import EntryState, Outcome
 from applyviz.records.models import Cluster, JournalEntry, ObjectChange, ObjectResult
@@ -43,24 +44,35 @@ def list_refs(touched: QuerySet[ObjectChange]) -> Sequence[ObjectRef]:
 
 @dataclass
 class KnownRuns:
-    """The runs on a cluster: the last result of each object, and every write."""
+    """The runs on a cluster: the last result of each object, and every write.
 
+    - `ahead` is how far the clock of the API server is ahead of ours now; it stands in for that of rows without one.
+    """
+
+    ahead: timedelta | None = None
     results: dict[Key, ObjectResult] = field(default_factory=dict)
     writes: dict[Key, list[ExternalWrite]] = field(default_factory=dict)
 
     @classmethod
-    def load(cls, cluster: Cluster, touched: QuerySet[ObjectChange] | None) -> KnownRuns:
+    def load(cls, cluster: Cluster, touched: QuerySet[ObjectChange] | None, *, ahead: timedelta | None) -> KnownRuns:
         """Return what is known of a cluster, or only of the touched objects in it."""
-        known = cls()
+        known = cls(ahead)
         results = ObjectResult.objects.filter(run__plan__target__cluster=cluster, outcome__in=_GOOD)
         results = results.select_related("change", "run__plan").defer("change__document", "change__sealed")
         if touched is not None:
             results = results.filter(is_touched(touched, "change__"))
         for result in results.order_by("-id")[:_MOST_RESULTS]:
             known.results.setdefault(key_of(changes.ref_of(result.change)), result)
-        for key, write in _read_writes(cluster, touched):
+        for key, write in _read_writes(cluster, touched, ahead):
             known.writes.setdefault(key, []).append(write)
         return known
+
+    def find_start(self, key: Key) -> datetime | None:
+        """Return when runs first wrote an object, or found it as approved, by the clock of the API server."""
+        writes, result = self.writes.get(key, ()), self.results.get(key)
+        if writes or result is None or result.finished_at is None:
+            return min((write.sent_at for write in writes), default=None)
+        return to_server(result.finished_at, self.ahead if result.server_ahead is None else result.server_ahead)
 
 
 def key_of(ref: ObjectRef) -> Key:
@@ -68,7 +80,9 @@ def key_of(ref: ObjectRef) -> Key:
     return ref.gvk.group, ref.gvk.kind, ref.namespace, ref.name
 
 
-def _read_writes(cluster: Cluster, touched: QuerySet[ObjectChange] | None) -> Iterator[tuple[Key, ExternalWrite]]:
+def _read_writes(
+    cluster: Cluster, touched: QuerySet[ObjectChange] | None, now_ahead: timedelta | None
+) -> Iterator[tuple[Key, ExternalWrite]]:
     entries = JournalEntry.objects.filter(result__run__plan__target__cluster=cluster)
     # A request without an answer may have been executed, so it explains changes at its time.
     entries = entries.exclude(method="GET").filter(Q(status=0) | Q(status__lt=400)).exclude(state=EntryState.INTENT)
@@ -80,8 +94,11 @@ def _read_writes(cluster: Cluster, touched: QuerySet[ObjectChange] | None) -> It
         "result__run__plan__options",
         "sent_at",
         "answered_at",
+        "server_ahead",
         "result__run__number",
     )
-    for *key, query, options, sent_at, answered_at, run in rows[:_MOST_WRITES]:
+    for *key, query, options, sent_at, answered_at, then_ahead, run in rows[:_MOST_WRITES]:
         manager = query.get("fieldManager") or options.get("field_manager") or ""
-        yield tuple(key), ExternalWrite(manager, sent_at, answered_at or sent_at + timedelta(minutes=1), run)
+        ahead = now_ahead if then_ahead is None else then_ahead
+        until = answered_at or sent_at + timedelta(minutes=1)
+        yield tuple(key), ExternalWrite(manager, to_server(sent_at, ahead), to_server(until, ahead), run)

@@ -240,6 +240,7 @@ def _calculate(claim: _Claim, reader: Any, renewer: LeaseRenewer) -> None:
     if not window.store(claim, rows):
         return
     plan.denied = permissions.describe_denied(permissions.find_denied(reader, tuple(needs)))
+    plan.server_ahead = reader.measure_ahead(clock.now())
     _complete(claim, prepared, rows, overviewer)
 
 
@@ -286,6 +287,7 @@ def _complete(claim: _Claim, prepared: calculation.Calculation, stored: PlanRows
             compared=live_values.list_compared(rows),
             problems=[_problem(problem) for problem in finished.problems],
             denied=plan.denied,
+            server_ahead=plan.server_ahead,
             completed_at=clock.now(),
             lease_until=None,
         )

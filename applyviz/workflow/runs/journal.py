@@ -10,10 +10,11 @@ from __future__ import annotations
 import hmac
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, TypeGuard
 
 from applyviz import clock
+from applyviz.clusters.server_clock import compare_clocks
 from applyviz.engine.objects.exchange import JSON_PATCH, Answer, Request
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
 from applyviz.engine.planning.conflicts.server_errors import read_server_errors
@@ -35,7 +36,7 @@ from applyviz.workflow.runs.changed_fields import describe_changed_fields
 from applyviz.workflow.runs.lease import Claim
 
 _SERVER_ERROR = 500
-_OF_ANSWER = ("state", "status", "answer", "sealed_answer", "warnings", "answered_at", "took_effect")
+_OF_ANSWER = ("state", "status", "answer", "sealed_answer", "warnings", "answered_at", "server_ahead", "took_effect")
 
 
 def digest_request(request: Request) -> str:
@@ -58,12 +59,17 @@ class ObjectOutcome:
     owners: Mapping[str, JSONValue] = field(default_factory=dict)
 
 
+def _know_nothing(_now: datetime) -> timedelta | None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Journal:
     """The journal of one object of a run.
 
     - `change` is the decrypted change, `masked` the same without Secret values.
     - `take_reads()` returns the reads of the object since it was called last. `answers` are digests, by sequence.
+    - `measure_ahead(now)` returns how far the clock of the API server is ahead of ours (`ClusterReader`).
     """
 
     claim: Claim
@@ -72,6 +78,7 @@ class Journal:
     masked: PlannedObject
     tag_key: bytes
     take_reads: Callable[[], Sequence[Mapping[str, JSONValue]]] = tuple
+    measure_ahead: Callable[[datetime], timedelta | None] = _know_nothing
     answers: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -167,6 +174,7 @@ class Journal:
             sealed_request=Unsealed.of_json(request.body),
             request_digest=digest,
             sent_at=now,
+            server_ahead=self.measure_ahead(now),
         )
         gathering.insert(entry)
         self._audit(
@@ -196,6 +204,7 @@ class Journal:
             sealed_answer=Unsealed.of_json(answer.body),
             warnings=[withheld_messages.WARNING] if answer.warnings and self.is_withholding else list(answer.warnings),
             answered_at=at,
+            server_ahead=entry.server_ahead if answer.at is None else compare_clocks(answer.at, at),
             took_effect=took_effect,
         )
         gathering.update(changed, _OF_ANSWER)
@@ -232,13 +241,15 @@ class Journal:
         """
         for _ in range(self._count_missing_intents()):
             self._audit(AuditAction.OBJECT_INTENT, {"method": "", "request digest": ""})
+        now = clock.now()
         self._update_result(
             outcome=found.outcome,
             detail=draw_nuls(found.detail),
             differences=draw_nuls(list(found.differences)),
             owners=dict(found.owners),
             reads=list(self.take_reads()),
-            finished_at=clock.now(),
+            finished_at=now,
+            server_ahead=self.measure_ahead(now),
             addon_attempt=self.result.addon_attempt,
         )
         changed = describe_changed_fields(self.result.change, self.masked, found.outcome)

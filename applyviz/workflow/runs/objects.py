@@ -119,8 +119,8 @@ class ObjectRun:
         self._has_moved = self._last is not None
         self._kind = access.find_kind(self._change)
         self._writes = [(n, r) for n, r in enumerate(self._change.requests) if r.is_write]
-        take_reads = partial(access.take_reads, self._change)
-        self._journal = Journal(access.claim, result, self._change, self._masked, access.tag_key, take_reads)
+        sources = partial(access.take_reads, self._change), access.reader.measure_ahead
+        self._journal = Journal(access.claim, result, self._change, self._masked, access.tag_key, *sources)
         around = SendContext(access.writer, self._read, self._recheck, self._is_done, self._may_repeat)
         self._sender = RequestSender(self._journal, around, sent=last.sequence + 1 if last else 0)
 

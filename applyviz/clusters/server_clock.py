@@ -1,0 +1,44 @@
+"""The clock of an API server, and how far it is ahead of ours.
+
+Rule: the server writes the moments of managedFields, events and deletions by its own clock, and names the time of that
+clock in the Date header of every answer (RFC 9110, section 6.6.1). Nothing keeps it equal to the clock of this machine,
+so a moment of one is compared with a moment of the other only after it was converted.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+AGREEMENT: Final = timedelta(seconds=10)
+"""Clocks this close count as equal: the header has whole seconds, the answer takes a while, and a cluster may have
+several API servers."""
+NO_DIFFERENCE: Final = timedelta()
+
+
+def read_date(header: str) -> datetime | None:
+    """Return the time of a Date header; None for none, and for one that is not readable."""
+    try:
+        at = parsedate_to_datetime(header) if header else None
+    except ValueError:
+        return None
+    return at if at is None or at.tzinfo is not None else at.replace(tzinfo=UTC)
+
+
+def compare_clocks(server: datetime | None, ours: datetime) -> timedelta | None:
+    """Return how far the server's clock is ahead of ours, by their times of one moment; None without the server's."""
+    if server is None:
+        return None
+    ahead = server - ours
+    return NO_DIFFERENCE if abs(ahead) <= AGREEMENT else ahead
+
+
+def to_ours(moment: datetime, ahead: timedelta | None) -> datetime:
+    """Return a moment of a server's clock by our clock; an `ahead` that is not known counts as no difference."""
+    return moment - (ahead or NO_DIFFERENCE)
+
+
+def to_server(moment: datetime, ahead: timedelta | None) -> datetime:
+    """Return a moment of our clock by a server's clock; `ahead` as for `to_ours`."""
+    return moment + (ahead or NO_DIFFERENCE)
