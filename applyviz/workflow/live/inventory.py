@@ -37,11 +37,10 @@ MOST_OBJECTS = 5_000
 
 @dataclass(frozen=True, slots=True)
 class LiveObject:
-    """One object of a cluster, its owners and its creation time."""
+    """One object of a cluster and its owners."""
 
     ref: ObjectRef
     owners: tuple[Owner, ...]
-    created: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +147,7 @@ def _read_owner(entry: JSONObject) -> Owner:
 
 def _read_object(ref: ObjectRef, item: JSONObject) -> LiveObject:
     entries = get_at(item, ("metadata", "managedFields"), [])
-    created = get_at(item, ("metadata", "creationTimestamp"), "")
-    return LiveObject(
-        ref=ref,
-        owners=tuple(_read_owner(entry) for entry in entries if isinstance(entry, dict)),
-        created=created if isinstance(created, str) else "",
-    )
+    return LiveObject(ref, tuple(_read_owner(entry) for entry in entries if isinstance(entry, dict)))
 
 
 def _choose_resources(found: tuple[Resource, ...]) -> list[Resource]:

@@ -47,7 +47,6 @@ class ClusterObjectRow:
     name: str
     namespace: str
     owners: tuple[tuple[OwnerChip, str], ...]
-    created: str
     history_url: str
     key: str = ""
 
@@ -141,7 +140,6 @@ def _present_object(one: LiveObject, cluster: Cluster) -> ClusterObjectRow:
         name=ref.name,
         namespace=ref.namespace,
         owners=chips,
-        created=one.created,
         history_url=link_object(cluster.slug, ref.gvk.group, ref.gvk.kind, ref.namespace, ref.name),
         key=name_object(ref),
     )
