@@ -167,7 +167,7 @@ def rule(team: Team, plan: Plan) -> ConflictRule:
 def test_an_agreed_rule_is_in_force(team: Team, rule: ConflictRule) -> None:
     conflict_rules.agree_rule(rule, by=team.bob)
 
-    assert [one["number"] for one in conflict_rules.rules_to_json(team.cluster)] == [1]
+    assert [one.number for one in conflict_rules.read_rules(team.cluster)] == [1]
     assert "conflict rule" not in verify()
     conflict_rules.revoke_rule(ConflictRule.objects.get(), by=team.alice)
     assert "conflict rule" not in verify()
@@ -195,7 +195,7 @@ def change_agreed(bob: User) -> None:
 def test_a_forged_rule_has_no_effect(team: Team, rule: ConflictRule, forge: Callable[[User], None]) -> None:
     forge(team.bob)
 
-    assert conflict_rules.rules_to_json(team.cluster) == []
+    assert conflict_rules.read_rules(team.cluster) == ()
     assert "conflict rule" in verify()
 
 

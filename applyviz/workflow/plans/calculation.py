@@ -45,7 +45,7 @@ from applyviz.sources.collector import defer_full_gc
 from applyviz.workflow import policies
 from applyviz.workflow.foundation.scopes import ScopeEntry
 from applyviz.workflow.plans import channels
-from applyviz.workflow.plans.conflict_rules import rules_from_json
+from applyviz.workflow.plans.conflict_rules import rules_of
 from applyviz.workflow.plans.prune_history import find_earlier_run
 from applyviz.workflow.plans.resolutions import read_decisions
 from applyviz.workflow.plans.source_runs import parsed_sources
@@ -302,7 +302,7 @@ def prepare(
         has_notes=has_notes,
         related=related,
         decisions=read_decisions(plan),
-        rules=rules_from_json(plan.rules),
+        rules=rules_of(plan),
         sources=read_sources(source.bundle),
         earlier=find_earlier_run(plan, documents) if has_notes else None,
         find_critical=policies.find_critical_kinds(plan) if has_notes else None,

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from applyviz import clock
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
-from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.planning.digest.serialize import from_json
 from applyviz.engine.planning.objects.conflict_rules import FieldRule as EngineRule
 from applyviz.engine.planning.objects.conflict_rules import RuleResolution
 from applyviz.records.enums import AuditAction, RuleState
@@ -207,34 +207,28 @@ _IN_FORCE = WrittenQuery(
 )
 
 
-def rules_to_json(cluster: Cluster) -> list[JSONObject]:
-    """Return the rules in force on a cluster, as a plan stores them; one that was not agreed to here has no effect."""
-    return [
-        {
-            "number": row.number,
-            "group": row.group,
-            "kind": row.kind,
-            "namespace": row.namespace,
-            "name": row.name,
-            "path": list(row.elements),
-            "resolution": row.resolution,
-            "manager": row.manager,
-        }
-        for row in row_macs.keep_genuine(_IN_FORCE.ask(cluster.pk))
-    ]
-
-
-def rules_from_json(frozen: Iterable[JSONObject]) -> tuple[EngineRule, ...]:
-    """Convert stored rules to engine rules."""
+def read_rules(cluster: Cluster) -> tuple[EngineRule, ...]:
+    """Return the rules in force on a cluster; one that was not agreed to here has no effect."""
     return tuple(
-        EngineRule(**{**rule, "path": tuple(rule["path"]), "resolution": RuleResolution(rule["resolution"])})
-        for rule in frozen
+        EngineRule(
+            *(row.number, row.group, row.kind, row.namespace, row.name),
+            tuple(row.elements),
+            RuleResolution(row.resolution),
+            row.manager,
+        )
+        for row in row_macs.keep_genuine(_IN_FORCE.ask(cluster.pk))
     )
+
+
+def rules_of(plan: Plan) -> tuple[EngineRule, ...]:
+    """Return the rules that were in force when a plan was made."""
+    rules: tuple[EngineRule, ...] = from_json(tuple[EngineRule, ...], plan.rules)
+    return rules
 
 
 def find_blockers(plan: Plan) -> tuple[ConflictRulesChanged, ...]:
     """Return why a plan must be re-planned: rules that reach its objects were approved or ended since its creation."""
-    return _find_blockers(plan, rules_from_json(rules_to_json(plan.target.cluster)))
+    return _find_blockers(plan, read_rules(plan.target.cluster))
 
 
 def list_blockers(plans: Iterable[Plan]) -> dict[int, tuple[ConflictRulesChanged, ...]]:
@@ -243,13 +237,13 @@ def list_blockers(plans: Iterable[Plan]) -> dict[int, tuple[ConflictRulesChanged
     found = {}
     for plan in plans:
         if plan.target.cluster_id not in known:
-            known[plan.target.cluster_id] = rules_from_json(rules_to_json(plan.target.cluster))
+            known[plan.target.cluster_id] = read_rules(plan.target.cluster)
         found[plan.pk] = _find_blockers(plan, known[plan.target.cluster_id])
     return found
 
 
 def _find_blockers(plan: Plan, in_force: Iterable[EngineRule]) -> tuple[ConflictRulesChanged, ...]:
-    before = {rule.number: rule for rule in rules_from_json(plan.rules)}
+    before = {rule.number: rule for rule in rules_of(plan)}
     now = {rule.number: rule for rule in in_force}
     moved = [(before.get(n) or now[n]) for n in sorted(before.keys() ^ now.keys())]
     if not moved:

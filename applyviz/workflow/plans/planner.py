@@ -24,7 +24,7 @@ from applyviz.engine.channels.model import ChannelPlan
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.planning.digest import fingerprint
-from applyviz.engine.planning.digest.serialize import options_from_json, options_to_json
+from applyviz.engine.planning.digest.serialize import options_from_json, options_to_json, to_json
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.model.overview import Overviewer
 from applyviz.engine.planning.objects.masking import mask_change
@@ -107,7 +107,7 @@ def _claim(plan_id: int) -> _Claim | None:
         if not claimed:
             return None
         (plan,) = _CLAIMED.ask(plan_id)
-        plan.rules = conflict_rules.rules_to_json(plan.target.cluster)
+        plan.rules = to_json(conflict_rules.read_rules(plan.target.cluster))
         Plan.objects.filter(pk=plan_id, epoch=plan.epoch).update(rules=plan.rules)
         ObjectChange.objects.filter(plan=plan).delete()
     return _Claim(plan, plan.epoch)
