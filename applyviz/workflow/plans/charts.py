@@ -18,10 +18,8 @@ from django.utils.translation import gettext as _
 from applyviz import clock
 from applyviz.clusters import discovery
 from applyviz.engine.manifests.documents import ParsedFile
-from applyviz.engine.objects.accessors import as_list, as_text
 from applyviz.engine.objects.errors import ClusterError, SourceError
 from applyviz.engine.objects.refs import ObjectRef
-from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.requests.replacement import name_object
 from applyviz.engine.risks.hooks import read_hooks
@@ -219,8 +217,3 @@ def leave_out_hooks(options: ApplyOptions, files: Sequence[ParsedFile], bundle: 
     reasons = [options.left_out_reason] if options.left_out_reason else []
     reason = "; ".join([*reasons, "Helm hooks: apply does not run them"])
     return replace(options, left_out=tuple(dict.fromkeys((*options.left_out, *names))), left_out_reason=reason)
-
-
-def versions_from_json(stored: JSONValue) -> tuple[str, ...]:
-    """Return the API versions of an answer."""
-    return tuple(as_text(name) for name in as_list(stored))

@@ -6,15 +6,11 @@ sealed for that process alone.
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 
 from django.conf import settings
 
 from applyviz import clock
-from applyviz.engine.objects.accessors import as_list, as_mapping, as_text
-from applyviz.engine.objects.errors import SourceError
-from applyviz.engine.objects.values import JSONObject, MutableObject
 from applyviz.records.models import SourceRevision
 from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.sources.charts.model import ChartSource
@@ -121,38 +117,3 @@ def keep_of_file(file: BundledFile) -> dict[str, str]:
         return dict(file.provenance)
     kept = {name: text for name, text in file.provenance.items() if name not in _FACTS}
     return {**kept, GIT: file.provenance["commit"]}
-
-
-_TEXTS = ("repository", "ref", "path", "kustomization", "chart")
-
-
-def source_to_json(source: GitSource) -> MutableObject:
-    """Return a source as JSON; it has no secrets."""
-    texts = {name: getattr(source, name) for name in _TEXTS}
-    return {**texts, "values_files": list(source.values_files)}
-
-
-def source_from_json(stored: JSONObject) -> GitSource:
-    """Return the source that `source_to_json` wrote."""
-    texts = {name: as_text(stored[name]) for name in _TEXTS}
-    return GitSource(**texts, values_files=tuple(map(as_text, as_list(stored["values_files"]))))
-
-
-def files_to_json(received: FetchedFiles) -> MutableObject:
-    """Return fetched files as JSON, for a sealed answer."""
-    files = [[file.name, b64encode(file.data).decode(), received.blame.get(file.name, "")] for file in received.files]
-    return {"files": files, "facts": dict(received.facts)}
-
-
-def files_from_json(stored: JSONObject) -> FetchedFiles:
-    """Return the files that `files_to_json` wrote; raises `SourceError` for anything else."""
-    try:
-        rows = [
-            (as_text(name), b64decode(as_text(data)), as_text(blame))
-            for name, data, blame in map(as_list, as_list(stored["files"]))
-        ]
-        facts = {name: as_text(text) for name, text in as_mapping(stored["facts"]).items()}
-    except (KeyError, TypeError, ValueError):
-        raise SourceError("the answer of the worker cannot be read") from None
-    files = tuple(BundledFile(name, data, {"from": GIT}) for name, data, _blame in rows)
-    return FetchedFiles(files, facts, {name: blame for name, _data, blame in rows if blame})

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import msgspec
 from django.utils.translation import gettext as _
 
+from applyviz.engine.objects.accessors import as_mapping
 from applyviz.engine.objects.errors import SourceError
 from applyviz.records.models import Cluster
 from applyviz.records.sealing import can_open
@@ -31,7 +33,7 @@ def read_api_versions(cluster: Cluster, by: Person) -> tuple[str, ...]:
         if refused.status != _UNREADABLE:
             raise
         raise SourceError("; ".join(refused.reasons)) from None
-    return charts.versions_from_json(answer["versions"])
+    return msgspec.convert(as_mapping(answer)["versions"], tuple[str, ...])
 
 
 charts.ask_api_versions = read_api_versions

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
+import msgspec
+
 from applyviz.clusters import sandbox
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue
@@ -18,6 +20,7 @@ from applyviz.engine.planning.digest.serialize import options_from_json, to_json
 from applyviz.records.models import ApplyRun, Cluster, Plan
 from applyviz.records.worker_enums import WorkerRequestKind
 from applyviz.sandbox.api.http import WatchPosition
+from applyviz.sources.git.model import GitSource
 from applyviz.workflow import runs
 from applyviz.workflow.clusters import cluster_access, lifecycle, registration, sandboxes
 from applyviz.workflow.foundation import access
@@ -25,7 +28,6 @@ from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.live import adoption, applysets, field_details, inventory, run_health
 from applyviz.workflow.plans import charts, comparisons, git_sources, live_values, repository_credentials, revert
-from applyviz.workflow.worker_requests.wire import render_part, render_response
 
 Act = Callable[[], JSONValue]
 
@@ -138,9 +140,9 @@ def _sandbox(asked: Asked) -> Act:
     if "position" in content:
         parts = content.pop("position")
         position = WatchPosition(*parts) if parts is not None else None
-        return lambda: render_part(sandbox.answer_watch(cluster, position=position, **content))
+        return lambda: msgspec.to_builtins(sandbox.answer_watch(cluster, position=position, **content))
     body = b64decode(content.pop("body"))
-    return lambda: render_response(sandbox.answer_http(cluster, **content, body=body))
+    return lambda: msgspec.to_builtins(sandbox.answer_http(cluster, **content, body=body))
 
 
 def _secret_access(asked: Asked) -> Act:
@@ -150,8 +152,8 @@ def _secret_access(asked: Asked) -> Act:
 
 
 def _git(asked: Asked) -> Act:
-    received = git_sources.fetch_now(git_sources.source_from_json(asked.content), by=asked.person)
-    return lambda: git_sources.files_to_json(received)
+    received = git_sources.fetch_now(msgspec.convert(asked.content, GitSource), by=asked.person)
+    return lambda: msgspec.to_builtins(received)
 
 
 def _git_test(asked: Asked) -> Act:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import msgspec
 from django.utils.translation import gettext as _
 
 from applyviz.engine.objects.accessors import as_mapping, as_text
@@ -32,9 +33,11 @@ def fetch_repository(source: GitSource, by: Person) -> FetchedFiles:
     """Return the files of a repository, fetched as this person; raises `SourceError` with what to do."""
     if can_open():
         return git_sources.fetch_now(source, by=by)
-    question = WorkerQuestion(WorkerRequestKind.GIT, by, content=git_sources.source_to_json(source))
+    question = WorkerQuestion(WorkerRequestKind.GIT, by, content=msgspec.to_builtins(source))
     try:
-        return git_sources.files_from_json(ask_sealed(question, patience=_PATIENCE))
+        return msgspec.convert(ask_sealed(question, patience=_PATIENCE), FetchedFiles)
+    except msgspec.ValidationError:
+        raise SourceError("the answer of the worker cannot be read") from None
     except UnfinishedError:
         raise SourceError(_("No worker answered in time. Check that a worker is running.")) from None
     except RefusedError as refused:

@@ -11,10 +11,12 @@ from base64 import b64encode
 from collections.abc import Mapping
 from datetime import timedelta
 
+import msgspec
 from django.utils.translation import gettext as _
 
 from applyviz.clusters import sandbox
-from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.objects.accessors import as_mapping, as_text
+from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.records.models import Cluster
 from applyviz.records.sealing import can_open
 from applyviz.records.worker_enums import WorkerRequestKind
@@ -24,12 +26,11 @@ from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.foundation.worker_questions import RefusedError, UnfinishedError, WorkerQuestion
 from applyviz.workflow.worker_requests.sealed_answers import ask_sealed
-from applyviz.workflow.worker_requests.wire import read_part, read_response
 
 _PATIENCE = timedelta(seconds=30)
 
 
-def _ask_worker(cluster: Cluster, content: JSONObject, *, by: Person | None = None) -> JSONObject | None:
+def _ask_worker(cluster: Cluster, content: JSONObject, *, by: Person | None = None) -> JSONValue:
     """Return the answer of a worker, None when none answered in time."""
     question = WorkerQuestion(WorkerRequestKind.SANDBOX, by=by, cluster=cluster, secret=json.dumps(content).encode())
     try:
@@ -50,7 +51,7 @@ def read_kubeconfig(cluster: Cluster, *, address: str, by: Person) -> str:
     received = _ask_worker(cluster, {"address": address}, by=by)
     if received is None:
         raise NotPossibleError(_("No worker answered in time. Check that a worker is running."))
-    return str(received["kubeconfig"])
+    return as_text(as_mapping(received)["kubeconfig"])
 
 
 def answer_kubectl(
@@ -73,7 +74,7 @@ def answer_kubectl(
         "body": b64encode(body).decode(),
     }
     received = _ask_worker(cluster, question)
-    return sandboxes.NO_WORKER if received is None else read_response(received)
+    return sandboxes.NO_WORKER if received is None else msgspec.convert(received, Response)
 
 
 def answer_watch(
@@ -98,4 +99,4 @@ def answer_watch(
         "path": path, "query": query, "headers": dict(headers), "position": given, "has_bookmark": has_bookmark,
     }  # fmt: skip
     received = _ask_worker(cluster, question)
-    return refuse_watch(sandboxes.NO_WORKER) if received is None else read_part(received)
+    return refuse_watch(sandboxes.NO_WORKER) if received is None else msgspec.convert(received, WatchPart)

@@ -8,7 +8,7 @@ from datetime import timedelta
 from functools import lru_cache
 
 from applyviz import sealing_keys
-from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.objects.values import JSONValue
 from applyviz.records.models import WorkerRequest
 from applyviz.records.worker_enums import WorkerRequestState
 from applyviz.workflow.foundation.worker_questions import WorkerQuestion, read_answer, store_question, wait
@@ -20,7 +20,7 @@ def _reply_key() -> str:
     return sealing_keys.make_opening_key()
 
 
-def ask_sealed(question: WorkerQuestion, *, patience: timedelta) -> JSONObject:
+def ask_sealed(question: WorkerQuestion, *, patience: timedelta) -> JSONValue:
     """Return the answer of a worker, which is deleted then; raises as `worker_questions.read_answer` does."""
     sealed = replace(question, reply_to=sealing_keys.sealing_key_of(_reply_key()))
     worker_request = wait(store_question(sealed, patience=patience), patience.total_seconds())
@@ -28,6 +28,6 @@ def ask_sealed(question: WorkerQuestion, *, patience: timedelta) -> JSONObject:
         read_answer(worker_request)
         return {}
     answer = sealing_keys.unseal(bytes(worker_request.sealed_result), [_reply_key()], worker_request.answer_location)
-    received: JSONObject = json.loads(answer)
+    received: JSONValue = json.loads(answer)
     WorkerRequest.objects.filter(pk=worker_request.pk).delete()
     return received

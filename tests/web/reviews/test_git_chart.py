@@ -9,11 +9,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+import msgspec
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from applyviz.engine.objects.errors import SourceError
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.records.models import Plan, Review, SourceRevision
 from applyviz.records.worker_enums import WorkerRequestKind
@@ -24,6 +26,7 @@ from applyviz.web.components.object_links import link_alone
 from applyviz.web.reviews.pages.sources.provenance import describe_origin, link_template
 from applyviz.web.reviews.pages.sources.source_changes import present_line
 from applyviz.workflow.plans import changes, charts, git_sources
+from applyviz.workflow.worker_requests import repositories
 from tests.charts import archive, folder
 from tests.following import PATH, Stage, make_session_authority, make_stage  # noqa: F401 - fixtures
 from tests.keyless import go_without_keys
@@ -242,5 +245,14 @@ def test_worker_fetches_for_a_web_process_of_a_team(stage, alice, settings, monk
 def test_source_travels_to_the_worker_whole():
     source = GitSource("https://h/r", "main", chart="a", values_files=("b", "c"))
 
-    assert git_sources.source_from_json(git_sources.source_to_json(source)) == source
+    assert msgspec.convert(json.loads(json.dumps(msgspec.to_builtins(source))), GitSource) == source
     assert replace(source, chart="").paths == ("",)
+
+
+def test_answer_of_a_worker_that_holds_something_else_is_no_source(stage, settings, monkeypatch):
+    go_without_keys(settings, monkeypatch)
+    files = [{"name": "a.yaml", "data": "not base64!"}]
+    monkeypatch.setattr(repositories, "ask_sealed", lambda question, patience: {"files": files, "facts": {}})
+
+    with pytest.raises(SourceError, match="cannot be read"):
+        repositories.fetch_repository(GitSource("https://h/r"), stage.team.alice)
