@@ -16,7 +16,7 @@ from applyviz.engine.diff.mask_policy import MaskPolicy
 from applyviz.engine.diff.passwords import KindPasswords, Passwords
 from applyviz.engine.objects.errors import SchemaError
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.planning.digest.serialize import from_json
 from applyviz.engine.schema.model import SchemaSource
 from applyviz.engine.schema.password_fields import PasswordPath, list_passwords
 from applyviz.records.enums import AuditAction
@@ -53,18 +53,10 @@ def with_passwords(policy: MaskPolicy, passwords: Passwords) -> MaskPolicy:
     return replace(policy, passwords=policy.passwords.join(passwords))
 
 
-def policy_to_json(policy: MaskPolicy) -> JSONObject:
-    """Convert a masking policy to the JSON that a plan stores."""
-    kinds = [[kind.group, kind.kind, [list(path) for path in kind.paths]] for kind in policy.passwords.kinds]
-    return {"plain": policy.has_plain, "names": list(policy.names), "paths": list(policy.paths), "passwords": kinds}
-
-
 def policy_of(plan: Plan) -> MaskPolicy:
     """Return the masking policy of a plan; the built-in list where it stores none."""
-    kept = plan.masking
-    kinds = (KindPasswords(group, kind, tuple(map(tuple, paths))) for group, kind, paths in kept.get("passwords", ()))
-    names, paths = (tuple(kept.get(name, ())) for name in ("names", "paths"))
-    return MaskPolicy(kept.get("plain", True), names, paths, Passwords(tuple(kinds)))
+    policy: MaskPolicy = from_json(MaskPolicy, plan.masking)
+    return policy
 
 
 def mask_credentials(cluster: Cluster, *, is_on: bool, by: Person | None) -> bool:

@@ -155,7 +155,7 @@ def _fix_identity(claim: _Claim) -> None:
     if row_macs.find_fault(plan):
         raise NotPossibleError(sentences.describe(AuthorsForged()))
     plan.identity = impersonation.find_identity(plan.requested_by, plan.target.cluster).to_json()
-    plan.masking = masking_settings.policy_to_json(masking_settings.policy_for(plan.target.cluster))
+    plan.masking = to_json(masking_settings.policy_for(plan.target.cluster))
     claim.renew(identity=plan.identity, masking=plan.masking)
 
 
@@ -193,7 +193,7 @@ def _learn_passwords(plan: Plan, prepared: calculation.Calculation, kinds: Itera
     more = policy
     for gvk in kinds:
         more = masking_settings.with_passwords(more, masking_settings.find_passwords(gvk, *sources))
-    plan.masking = masking_settings.policy_to_json(more)
+    plan.masking = to_json(more)
     return more != policy
 
 
