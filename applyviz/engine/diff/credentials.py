@@ -10,7 +10,8 @@ not a credential. The decision depends only on the text itself; the cost is line
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from array import array
+from collections.abc import Callable, Collection, Iterator, Sequence
 from fnmatch import translate
 from functools import lru_cache
 
@@ -146,6 +147,7 @@ _GROUPS = (
     ("authorization", SoughtForm(_BEARER, ("bearer",))),
 )
 _DSNS = SoughtForm(_DSN, ("@tcp(", "@udp(", "@unix(", "@//"))
+_ESCAPED, _BLANKS, _MOST_ESCAPES = re.compile(r"\\([\"\\nrt])"), {"n": "\n", "r": "\r", "t": "\t"}, 3
 _REFERENCE = re.compile(r"\$\([\w.]+\)|\$\{(?:(?!:-)[^}])*\}|\$\w+|\{\{.*\}\}|<[^<>]*>|\*+")
 _LITERALS = frozenset({"true", "false", "null", "none", "~"})
 
@@ -328,6 +330,29 @@ def _find_spans(text: str, small: str, shown: Collection[str]) -> Iterator[tuple
     yield from _find_blocks(text, shown)
 
 
+def _find_escaped(text: str, shown: Collection[str]) -> Iterator[tuple[int, int, str]]:
+    """Yield the credentials in a text whose quotes and line ends are escaped, as those of JSON or YAML inside JSON."""
+    at: Sequence[int] = range(len(text) + 1)  # where each character of the text without escapes is in the text
+    for _ in range(_MOST_ESCAPES):
+        if _ESCAPED.search(text) is None:
+            return
+        text, at = _unescape(text, at)
+        for start, end, name in _find_spans(text, text.lower(), shown):
+            yield at[start], at[end], name
+
+
+def _unescape(text: str, at: Sequence[int]) -> tuple[str, Sequence[int]]:
+    pieces: list[str] = []
+    kept = array("L")
+    end = 0
+    for match in _ESCAPED.finditer(text):
+        pieces += (text[end : match.start()], _BLANKS.get(match[1], match[1]))
+        kept.extend(at[end : match.start() + 1])
+        end = match.end()
+    kept.extend(at[end:])
+    return "".join((*pieces, text[end:])), kept
+
+
 def _may_hold_credential(small: str) -> bool:
     """Return whether a text, in small letters, is worth a search."""
     for hint in _HINTS:  # hot: of most texts, this is all that is asked
@@ -343,7 +368,8 @@ def redact(text: str, mask: Callable[[str, str], str], shown: Collection[str] = 
         return text
     pieces: list[str] = []
     at = 0
-    for start, end, name in sorted(_find_spans(text, small, shown), key=lambda span: (span[0], -span[1])):
+    spans = (*_find_spans(text, small, shown), *(_find_escaped(text, shown) if "\\" in text else ()))
+    for start, end, name in sorted(spans, key=lambda span: (span[0], -span[1])):
         found = text[start:end].rstrip(" \t\r,;").strip("\"'")
         if start < at or is_reference(found) or found.lower() in _LITERALS:
             continue

@@ -15,9 +15,12 @@ from typing import Any
 
 from applyviz.engine.objects.values import JSONObject, JSONValue
 
-_YAML_DATA = re.compile(r"""\b(data|stringData)["']?[ \t]*:""", re.IGNORECASE)
+_YAML_DATA = re.compile(r"""\b(data|stringData)["']?\s*:""", re.IGNORECASE)
 _YAML_SECRET = re.compile(
-    r"""^[ \t]*(-[ \t]+)?["']?kind["']?[ \t]*:[ \t]*["']?Secret(List)?\b""", re.MULTILINE | re.IGNORECASE
+    # At the start of a line, of an entry, or in a map on one line; its value may have a tag or an anchor, or follow.
+    r"""(?:^|[{,]|-[ \t]|\?[ \t])[ \t]*["']?kind["']?\s*:\s*"""
+    r"""(?:[!&]\S{0,80}\s+|[|>][-+0-9]{0,3}\s+){0,3}["']?Secret(List)?\b""",
+    re.MULTILINE | re.IGNORECASE,
 )
 
 

@@ -51,8 +51,11 @@ def mask_patch(
 
 
 def without_plain(masker: Masker) -> Masker:
-    """Return a masker for operations: a value that is plain alone may be a credential where it is written."""
-    return replace(masker, plain=PlainValues(paths=("*",)))
+    """Return a masker for operations: a value that is plain alone may be a credential where it is written.
+
+    - No container is plain then; a text is by the same passwords as anywhere else.
+    """
+    return replace(masker, plain=PlainValues(paths=("*",), passwords=masker.policy.passwords))
 
 
 def mask_operation(operation: JSONValue, obj: JSONObject | None, masker: Masker) -> JSONValue:
@@ -63,8 +66,9 @@ def mask_operation(operation: JSONValue, obj: JSONObject | None, masker: Masker)
     if not isinstance(operation, Mapping):
         hidden: JSONValue = masker.mask_value(operation, ())
         return hidden
+    operation = {k: v if _is_shown(k, v) else masker.mask_value(v, (k,)) for k, v in operation.items()}
     if "value" not in operation:
-        return dict(operation)
+        return operation
     path, value = operation.get("path"), operation["value"]
     keys = read_pointer(path) if isinstance(path, str) else []
     whole = None if len(keys) > _LONGEST_POINTER else _wrap(obj, obj is not None, keys, value)
@@ -78,6 +82,11 @@ def mask_operation(operation: JSONValue, obj: JSONObject | None, masker: Masker)
         elif isinstance(masked, list):
             masked = masked[-1]
     return {**operation, "value": masked}
+
+
+def _is_shown(name: str, content: JSONValue) -> bool:
+    """Return whether a field of an operation is shown or read further: a misspelled `value` holds what that holds."""
+    return name == "value" or (name in ("op", "path", "from") and isinstance(content, str))
 
 
 def _wrap(around: JSONValue, is_known: bool, keys: list[str], value: JSONValue) -> JSONValue:

@@ -181,5 +181,12 @@ class PlainValues:
         """Return whether a text under a plain name is shown unchanged; each text is judged once."""
         found = self._texts.get(text)
         if found is None:
-            found = self._texts[text] = _is_plain_text(text) and not self._passwords.are_in(text)
+            found = self._texts[text] = _is_plain_text(text) and not self._may_hold_password(text)
         return found
+
+    def _may_hold_password(self, text: str) -> bool:
+        """Return whether a text, or one that it holds encoded, may hold an object of a kind that has passwords."""
+        if not self._passwords.kinds:
+            return False
+        decoded = decode_all(text).texts if looks_encoded(text) else ()
+        return any(map(self._passwords.are_in, (text, *decoded)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import json
 import time
@@ -45,6 +46,12 @@ TEXTS += [
     json.dumps({"spec": {"a": {"kind": "Secret", "a": "hunter22"}}, "metadata": {"annotations": {"a": "hunter22"}}}),
     json.dumps({"auths": {"x": {"auth": ""}}}),
     json.dumps([{"name": "DB_PASS", "value": "hunter22"}, {"spec": {"a": "plain"}}]),
+]
+# What only a reading that decodes finds: an object of a kind with passwords, a Secret on one line, an escaped field.
+TEXTS += [
+    base64.b64encode(b"kind: Deployment\nspec:\n  a: hunter22").decode(),
+    "{kind: Secret, data: {a: cGFzcw==}}",
+    '"{\\"password\\": \\"hunter22\\"}"',
 ]
 NAMES = [
     LAST_APPLIED,

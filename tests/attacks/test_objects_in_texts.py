@@ -1,0 +1,137 @@
+"""An object inside a text is masked however it is written and encoded there, whatever request carries the text."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+import yaml
+
+from applyviz.engine.diff.encoded import decode_all
+from applyviz.engine.diff.masking import MaskPolicy, mask
+from applyviz.engine.diff.passwords import KindPasswords, Passwords
+from applyviz.engine.diff.patch_masking import mask_patch
+from applyviz.engine.objects.exchange import JSON_PATCH, MERGE_PATCH
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.values import JSONObject
+
+pytestmark = pytest.mark.attacks
+CANARY = "q7Rz0xWv-canary"
+POLICY = MaskPolicy(passwords=Passwords((KindPasswords("example.com", "Backup", (("spec", "opening"),)),)))
+
+
+def b64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def write(version: str, kind: str, **fields: Any) -> JSONObject:
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": "nightly"}, **fields}
+
+
+OBJECTS = {
+    "a password of a custom kind": write("example.com/v1", "Backup", spec={"opening": CANARY, "plain": "shown"}),
+    "stringData": write("v1", "Secret", stringData={"opening": CANARY}),
+    "data": write("v1", "Secret", data={"opening": b64(CANARY)}),
+    "a list of Secrets": {
+        "apiVersion": "v1",
+        "kind": "List",
+        "items": [write("v1", "Secret", data={"opening": b64(CANARY)})],
+    },
+    "a plain password": write("v1", "ConfigMap", data={"password": CANARY}),
+}
+WRITTEN: dict[str, Callable[[JSONObject], str]] = {
+    "JSON": json.dumps,
+    "JSON that was cut": lambda obj: json.dumps(obj)[:-1],
+    "JSON in a sentence": lambda obj: f"see {json.dumps(obj)}",
+    "YAML": yaml.safe_dump,
+    "YAML on one line": lambda obj: yaml.safe_dump(obj, default_flow_style=True),
+    "the second document": lambda obj: f"a: b\n---\n{yaml.safe_dump(obj)}",
+    "JSON in JSON": lambda obj: json.dumps([{"op": "add", "path": "/x", "value": obj}]),
+    "YAML in JSON": lambda obj: json.dumps({"manifest": yaml.safe_dump(obj)}),
+}
+ENCODED: dict[str, Callable[[str], str]] = {
+    "plain": str,
+    "base64": b64,
+    "base64 in a sentence": lambda text: f"see here: {b64(text)} and there",
+    "hex": lambda text: text.encode().hex(),
+    "gzip": lambda text: base64.b64encode(gzip.compress(text.encode())).decode(),
+    "address": quote,
+    "JSON string": json.dumps,
+}
+CARRIERS: dict[str, Callable[[str], JSONObject]] = {
+    "data": lambda text: write("v1", "ConfigMap", data={"file": text}),
+    "annotation": lambda text: write("v1", "ConfigMap") | {"metadata": {"annotations": {"note": text}}},
+    "argument": lambda text: write("apps/v1", "Deployment", spec={"containers": [{"args": ["--file", text]}]}),
+    "field": lambda text: write("example.com/v1", "Backup", spec={"plain": text}),
+}
+
+
+def list_shown(obj: JSONObject) -> Iterator[tuple[str, Any]]:
+    """Yield each form in which a page, the API or an export shows an object or a request for it."""
+    gvk = GroupVersionKind.from_object(obj)
+    body = {name: value for name, value in obj.items() if name not in ("apiVersion", "kind")}
+    operations = [{"op": "add", "path": f"/{name}", "value": value} for name, value in body.items()]
+    yield "object", mask(obj, gvk=gvk, tag_key=b"k", policy=POLICY)
+    yield "live", mask(obj, gvk=gvk, tag_key=b"k", policy=POLICY, is_live=True)
+    yield "merge patch", mask_patch(body, MERGE_PATCH, gvk=gvk, tag_key=b"k", policy=POLICY)
+    yield "JSON patch", mask_patch(operations, JSON_PATCH, gvk=gvk, tag_key=b"k", policy=POLICY)
+
+
+def list_texts(value: Any) -> Iterator[str]:
+    """Yield every text of a value, and what each of them holds encoded."""
+    if isinstance(value, str):
+        yield from (value, *decode_all(value).texts)
+    for below in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from list_texts(below)
+
+
+def holds_canary(shown: Any) -> bool:
+    forms = (CANARY[:8], b64(CANARY)[:12], CANARY.encode().hex()[:16])
+    return any(form in text for text in list_texts(shown) for form in forms)
+
+
+@pytest.mark.parametrize("encoding", ENCODED)
+@pytest.mark.parametrize("writing", WRITTEN)
+@pytest.mark.parametrize("name", OBJECTS)
+def test_no_request_shows_an_object_that_a_text_holds(name: str, writing: str, encoding: str) -> None:
+    text = ENCODED[encoding](WRITTEN[writing](OBJECTS[name]))
+    assert holds_canary(text)
+
+    shown = [(carrier, *one) for carrier, carry in CARRIERS.items() for one in list_shown(carry(text))]
+
+    assert [(carrier, form) for carrier, form, one in shown if holds_canary(one)] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "? kind\n: Secret\n? stringData\n: {opening: %s}",
+        "- - kind: Secret\n    stringData: {opening: %s}",
+        "kind: !!str Secret\nstringData:\n  opening: %s",
+        "kind: &a Secret\nstringData:\n  opening: %s",
+        "kind: >-\n  Secret\nstringData:\n  opening: %s",
+        "{items: [{kind: Secret, stringData: {opening: %s}}]}",
+    ],
+)
+def test_no_spelling_of_yaml_shows_a_secret(text: str) -> None:
+    assert "Secret" in yaml.safe_load(text % CANARY).__repr__()
+
+    shown = [one for carry in CARRIERS.values() for one in list_shown(carry(text % CANARY))]
+
+    assert not any(map(holds_canary, shown))
+
+
+@pytest.mark.parametrize("name", ["Value", "values", "stringData"])
+def test_an_unknown_field_of_an_operation_is_masked(name: str) -> None:
+    operations = [{"op": "add", "path": "/data/opening", name: CANARY}, {"op": "remove", "path": "/a", name: [CANARY]}]
+    gvk = GroupVersionKind("", "v1", "Secret")
+
+    shown = mask_patch(operations, JSON_PATCH, gvk=gvk, tag_key=b"k")
+
+    assert not holds_canary(shown)
+    assert [one["path"] for one in shown] == ["/data/opening", "/a"]
