@@ -132,7 +132,7 @@ def test_replayed_requests_and_messages_apply_once(scene, monkeypatch, times):
         lambda: bob.post(f"{base}/apply/", start),
         lambda: bob.post(f"{base}/confirm/", {**consent, "then": "apply"}),
         lambda: alice.post(f"{base}/apply/", start),
-        lambda: alice.post(f"/reviews/{plan.review.number}/replan/", {}),
+        lambda: alice.post(f"{base}/replan/", {}),
     ]
     assert [requests[1]().status_code, requests[2]().status_code] == [302, 302]
     messages = {(row.task, tuple(sorted(row.ids.items()))) for row in OutboxMessage.objects.all()}

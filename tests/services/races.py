@@ -76,8 +76,7 @@ class Round:
         self.broken: list[str] = []
 
     def _ask(self, name: str, what: str, **data: str) -> int:
-        place = f"/reviews/{self.plan.review.number}/"
-        place += "replan/" if what == "replan" else f"plans/{self.plan.number}/{what}/"
+        place = f"/reviews/{self.plan.review.number}/plans/{self.plan.number}/{what}/"
         return self.clients[name].post(place, {"digest": self.plan.digest, **data}).status_code
 
     def edit(self, name: str) -> Any:

@@ -252,7 +252,7 @@ def test_bar_on_review_and_approval_offers_a_new_plan(team, plan):
 
     page = browser(team.alice).get(reverse("reviews:show-overview", args=base)).content.decode()
     assert "Live differs: 1 object changed since this plan." in page
-    assert page.count(f'action="{reverse("reviews:replan", args=[plan.review.number])}"') >= 1
+    assert page.count(f'action="{reverse("reviews:replan", args=[plan.review.number, plan.number])}"') >= 1
     approve = browser(team.bob).get(reverse("reviews:confirm-plan", args=base)).content.decode()
     assert "A run would stop there. An author can re-plan." in approve
     assert "by hand" in approve

@@ -12,7 +12,7 @@ from applyviz.web.api.guard import check, read_body, requires, show
 from applyviz.workflow.following import branches
 from applyviz.workflow.foundation import sentences
 from applyviz.workflow.foundation.access import Action
-from applyviz.workflow.people import commit_people
+from applyviz.workflow.people import commit_people, tokens
 from applyviz.workflow.people.tokens import Caller
 from applyviz.workflow.plans import reviews
 
@@ -52,5 +52,6 @@ def follow_branch(request: HttpRequest, caller: Caller, number: int) -> HttpResp
         caller.require(Action.WRITE)
         act = check(FollowingForm(read_body(request)))["act"]
         acts = {"start": branches.start_following, "stop": branches.stop_following, "check": branches.check_now}
-        acts[act](review, by=caller.person)
+        with tokens.holding(caller):
+            acts[act](review, by=caller.person)
     return show(_present(review))

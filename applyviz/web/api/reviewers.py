@@ -17,6 +17,7 @@ from applyviz.workflow.approvals.requested_reviewers import RequestedReviewer
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotValidError
+from applyviz.workflow.people import tokens
 from applyviz.workflow.people.tokens import Caller
 from applyviz.workflow.plans import reviews
 
@@ -55,6 +56,7 @@ def request_reviewers(request: HttpRequest, caller: Caller, number: int) -> Http
             accounts = requested_reviewers.find_accounts(review, names)
         except NotValidError as error:
             raise ProblemsError([SourceProblem(str(error), field="reviewers")]) from error
-        requested_reviewers.request_reviewers(review, by=caller.person, accounts=accounts)
+        with tokens.holding(caller):
+            requested_reviewers.request_reviewers(review, by=caller.person, accounts=accounts)
         review = reviews.get_review(number, for_user=caller.person)
     return show(_present(review, caller))

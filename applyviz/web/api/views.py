@@ -113,18 +113,19 @@ def add_review(request: HttpRequest, caller: Caller) -> HttpResponseBase:
     follows = chosen["follow"] == "true"
     if follows and not branches.can_follow(taken.bundle):
         raise ProblemsError([SourceProblem(str(branches.NOT_ONE_BRANCH), field="follow")])
-    review = reviews.create_review(
-        by=caller.person,
-        title=chosen["title"],
-        reason=chosen["reason"],
-        ticket=chosen["ticket"],
-        cluster=cluster,
-        options=form.choose(taken, moves),
-        bundle=taken.bundle,
-        preset=used,
-    )
-    if follows:
-        branches.start_following(review, by=caller.person)
+    with tokens.holding(caller):
+        review = reviews.create_review(
+            by=caller.person,
+            title=chosen["title"],
+            reason=chosen["reason"],
+            ticket=chosen["ticket"],
+            cluster=cluster,
+            options=form.choose(taken, moves),
+            bundle=taken.bundle,
+            preset=used,
+        )
+        if follows:
+            branches.start_following(review, by=caller.person)
     made = planner.get_plan(1, review_number=review.number, for_user=caller.person)
     return show(_show_plan(made, request, caller), 201)
 
@@ -143,6 +144,7 @@ def adopt_objects(request: HttpRequest, caller: Caller, slug: str) -> HttpRespon
             reason=chosen["reason"],
             options=form.options,
             by=caller.person,
+            token_id=caller.token.pk,
             seconds=_WORKER_SECONDS,
         )
     except worker_requests.UnfinishedError as error:
@@ -170,7 +172,7 @@ def add_plan(request: HttpRequest, caller: Caller, number: int) -> HttpResponseB
     options = None if latest is None else form.choose(latest, taken, moves)
     bundle = None if taken is None else taken.bundle
     with tokens.holding(caller):
-        made = reviews.replan_review(review, by=caller.person, bundle=bundle, options=options)
+        made = reviews.replan_review(review, by=caller.person, bundle=bundle, options=options, seen=latest)
     found = planner.get_plan(made.number, review_number=number, for_user=caller.person)
     return show(_show_plan(found, request, caller), 201)
 
@@ -220,7 +222,7 @@ def _wait(
 
     def poll() -> JSONObject:
         if chosen["wait"]:
-            tokens.require_valid(caller)
+            tokens.require_valid(caller.token.pk)
         return read()
 
     return streams.answer_when(
@@ -242,7 +244,8 @@ def compare_plan(request: HttpRequest, caller: Caller, number: int, plan: int) -
     """Ask for a comparison of an open plan with live, at most once a minute; return the last one."""
     found = planner.get_plan(plan, review_number=number, for_user=caller.person)
     check(NothingForm(read_body(request)))
-    plan_comparison.request_comparison(found)
+    with tokens.holding(caller):
+        plan_comparison.request_comparison(found)
     return show({"live": responses.present_live(found)})
 
 

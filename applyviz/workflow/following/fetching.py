@@ -173,7 +173,8 @@ def _request(following: Following, review: Review, latest: Plan, found: Intake) 
     if chart is not None and not chart.applies_hooks:
         options = charts.leave_out_hooks(options, found.files, found.bundle)
     if review.state == ReviewState.OPEN:
-        reviews.replan_review(review, by=following.by, bundle=found.bundle, options=options, followed=following.branch)
+        given, branch = found.bundle, following.branch
+        reviews.replan_review(review, by=following.by, bundle=given, options=options, followed=branch, seen=latest)
         return
     made = reviews.create_review(
         by=following.by,

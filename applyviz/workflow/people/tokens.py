@@ -231,9 +231,9 @@ def is_valid(text: str) -> bool:
     return _find_token(text) is not None
 
 
-def require_valid(caller: Caller) -> None:
+def require_valid(token_id: int) -> None:
     """Raise `NotKnownError` once a token has ended, while its request waits; asking counts as no request."""
-    if _keep(_list_valid().filter(pk=caller.token.pk).first()) is None:
+    if _keep(_list_valid().filter(pk=token_id).first()) is None:
         raise NotKnownError("there is no such token, or it has ended")
 
 
@@ -242,7 +242,7 @@ def holding(caller: Caller) -> Iterator[None]:
     """Act in one transaction, which is rolled back if the token ended meanwhile; raises `NotKnownError` then."""
     with transaction.atomic():
         yield
-        require_valid(caller)
+        require_valid(caller.token.pk)
 
 
 def find_caller(text: str, *, address: str) -> Caller:

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import cast
 
 import msgspec
+from django.db import transaction
 
 from applyviz.clusters import sandbox
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.digest.serialize import options_from_json, to_json
-from applyviz.records.models import ApplyRun, Cluster, Plan
+from applyviz.records.models import ApplyRun, Cluster, Plan, Review
 from applyviz.records.worker_enums import WorkerRequestKind
 from applyviz.sandbox.api.http import WatchPosition
 from applyviz.sources.git.model import GitSource
@@ -27,6 +28,7 @@ from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.live import adoption, applysets, field_details, inventory, run_health
+from applyviz.workflow.people import tokens
 from applyviz.workflow.plans import charts, comparisons, git_sources, live_values, repository_credentials, revert
 
 Act = Callable[[], JSONValue]
@@ -107,7 +109,16 @@ def _adopt(asked: Asked) -> Act:
         options=options_from_json(content["options"]),
         by=asked.person,
     )
-    return lambda: {"review": act().number}
+    return lambda: {"review": _open(act, content.get("token"))}
+
+
+def _open(act: Callable[[], Review], token_id: JSONValue) -> int:
+    """Open a review, and return its number; a token that has ended meanwhile opens none."""
+    with transaction.atomic():
+        review = act()
+        if isinstance(token_id, int):
+            tokens.require_valid(token_id)
+    return review.number
 
 
 def _undo(asked: Asked) -> Act:

@@ -104,14 +104,17 @@ def adopt(
     reason: str,
     options: ApplyOptions,
     by: Person,
+    token_id: int | None = None,
     seconds: float = WAIT_SECONDS,
 ) -> int:
     """Open one review of live objects with their manifests; return its number.
 
     - `objects`: the group, kind, namespace and name of each; `seconds`: how long a worker is waited for.
+    - `token_id`: the API token that asks; once it has ended, the worker opens no review.
     """
+    token: JSONObject = {} if token_id is None else {"token": token_id}
     content = {"objects": list(objects), "title": title, "reason": reason, "options": options_to_json(options)}
-    question = WorkerQuestion(WorkerRequestKind.ADOPT, by, cluster, content)
+    question = WorkerQuestion(WorkerRequestKind.ADOPT, by, cluster, {**content, **token})
     return as_number(as_mapping(send(question, seconds=seconds))["review"])
 
 

@@ -247,7 +247,7 @@ def test_who_may_read_verify_and_export(as_auditor, as_bob, as_alice, as_viewer,
 
 def test_auditor_reads_all_and_changes_nothing(as_auditor, plan):
     read_addresses = ("/", "/reviews/", "/reviews/1/", "/clusters/", "/clusters/shop/")
-    writes = ("/reviews/new/", "/reviews/1/replan/", "/reviews/1/close/", "/reviews/1/plans/1/apply/")
+    writes = ("/reviews/new/", "/reviews/1/plans/1/replan/", "/reviews/1/close/", "/reviews/1/plans/1/apply/")
 
     assert [as_auditor.get(address).status_code for address in read_addresses] == [200] * 5
     before = count_rows()

@@ -8,22 +8,24 @@ from django.urls import reverse
 
 from applyviz.engine.planning.digest.serialize import options_from_json, options_to_json
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Prune, PruneMode
+from applyviz.records.enums import PlanState
 from applyviz.records.models import Plan, Review
 from applyviz.web.reviews.forms.reviews import ReplanForm
 from applyviz.web.reviews.pages.available_actions import list_replan_options
 from applyviz.workflow.foundation.errors import NotPossibleError
+from applyviz.workflow.plans import reviews
 from tests.web import rows
 
 
 def test_replan_makes_the_next_plan(as_alice, plan):
-    answer = as_alice.post(reverse("reviews:replan", args=[plan.review.number]))
+    answer = as_alice.post(reverse("reviews:replan", args=[plan.review.number, plan.number]))
 
     assert answer.headers["Location"] == reverse("reviews:show-plan", args=[plan.review.number, 2])
     assert list(Plan.objects.values_list("number", flat=True)) == [1, 2]
 
 
 def test_old_plan_points_to_the_latest(as_alice, plan):
-    as_alice.post(reverse("reviews:replan", args=[plan.review.number]))
+    as_alice.post(reverse("reviews:replan", args=[plan.review.number, plan.number]))
 
     page = as_alice.get(reverse("reviews:show-plan", args=[plan.review.number, 1])).content.decode()
 
@@ -31,18 +33,29 @@ def test_old_plan_points_to_the_latest(as_alice, plan):
 
 
 def test_replan_twice_is_refused_while_one_is_made(as_alice, plan):
-    address = reverse("reviews:replan", args=[plan.review.number])
+    address = reverse("reviews:replan", args=[plan.review.number, plan.number])
     as_alice.post(address)
 
     assert as_alice.post(address).status_code == 409
 
 
+def test_superseded_plan_is_not_planned_again(as_alice, plan):
+    """What is chosen on it (force every conflict, another mode) would be chosen for a plan that nobody read."""
+    reviews.replan_review(plan.review, by=plan.review.author)
+    Plan.objects.filter(number=2).update(state=PlanState.FAILED)
+
+    answer = as_alice.post(reverse("reviews:replan", args=[plan.review.number, 1]), {"takes_over": "1"})
+
+    assert (answer.status_code, Plan.objects.count()) == (409, 2)
+    assert "superseded by a later plan" in answer.content.decode()
+
+
 def test_viewer_may_not_replan(as_viewer, plan):
-    assert as_viewer.post(reverse("reviews:replan", args=[plan.review.number])).status_code == 403
+    assert as_viewer.post(reverse("reviews:replan", args=[plan.review.number, plan.number])).status_code == 403
 
 
 def test_replan_takes_no_get(as_alice, plan):
-    assert as_alice.get(reverse("reviews:replan", args=[plan.review.number])).status_code == 405
+    assert as_alice.get(reverse("reviews:replan", args=[plan.review.number, plan.number])).status_code == 405
 
 
 def test_closing_ends_the_review(as_alice, plan):
@@ -54,7 +67,8 @@ def test_closing_ends_the_review(as_alice, plan):
 def test_author_is_offered_what_else_can_be_done_and_a_viewer_nothing(as_alice, as_viewer, plan):
     address = reverse("reviews:show-review", args=[plan.review.number])
     names = ("replan", "replace-manifests", "close-review")
-    acts = [reverse(f"reviews:{name}", args=[plan.review.number]) for name in names]
+    here = {"replan": [plan.review.number, plan.number]}
+    acts = [reverse(f"reviews:{name}", args=here.get(name, [plan.review.number])) for name in names]
 
     mine, theirs = (browser.get(address).content.decode() for browser in (as_alice, as_viewer))
 
@@ -101,7 +115,7 @@ def test_run_that_went_wrong_leaves_an_author_with_planning_again(as_alice, as_v
 def test_one_click_plans_the_same_manifests_another_way(as_alice, plan, how, changed):
     before = options_from_json(plan.options)
 
-    as_alice.post(reverse("reviews:replan", args=[plan.review.number]), {"how": how})
+    as_alice.post(reverse("reviews:replan", args=[plan.review.number, plan.number]), {"how": how})
 
     latest = Plan.objects.get(number=2)
     assert options_from_json(latest.options) == replace(before, **changed)
@@ -130,13 +144,13 @@ def test_other_ways_are_offered_by_how_the_plan_applies(options, offered):
 
 def test_prune_is_dropped_by_one_click_and_never_taken_server_side_by_allowlist():
     options = ApplyOptions(mode=ApplyMode.CLIENT, selector="a=b", prune=Prune(PruneMode.ALLOWLIST))
-    review = SimpleNamespace(latest_plan=SimpleNamespace(options=options_to_json(options)))
+    plan = SimpleNamespace(options=options_to_json(options))
 
-    kept = ReplanForm({"how": "keep-objects"}).read_options(review)
+    kept = ReplanForm({"how": "keep-objects"}).read_options(plan)
 
     assert kept == replace(options, prune=Prune())
     with pytest.raises(NotPossibleError, match="needs client-side apply"):
-        ReplanForm({"how": "server-side"}).read_options(review)
+        ReplanForm({"how": "server-side"}).read_options(plan)
 
 
 def test_page_has_a_button_for_each_way(as_alice, plan):

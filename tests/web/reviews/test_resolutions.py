@@ -30,7 +30,9 @@ def test_decision_makes_the_next_plan(as_alice, refused_plan, resolution):
 
 
 def test_every_conflict_is_taken_over_at_once(as_alice, refused_plan):
-    as_alice.post(reverse("reviews:replan", args=[refused_plan.review.number]), {"takes_over": "1"})
+    as_alice.post(
+        reverse("reviews:replan", args=[refused_plan.review.number, refused_plan.number]), {"takes_over": "1"}
+    )
 
     assert list(Resolution.objects.values_list("choice", flat=True)) == ["overwrite"]
 

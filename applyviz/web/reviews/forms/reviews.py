@@ -17,7 +17,7 @@ from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode, ApplyOptions, Prune, PruneMode
 from applyviz.engine.risks.model import KINDS
 from applyviz.records.enums import Applier
-from applyviz.records.models import Cluster, Preset, Review
+from applyviz.records.models import Cluster, Plan, Preset
 from applyviz.web.components.forms import offer_rows
 from applyviz.web.reviews.forms.manifests import SourceFields, SourceForm
 from applyviz.web.reviews.forms.patches import PatchFields
@@ -219,10 +219,9 @@ class ReplanForm(forms.Form):
     takes_over = forms.BooleanField(required=False)
     how = forms.ChoiceField(choices=[(how.value, how.value) for how in ReplanHow], required=False)
 
-    def read_options(self, review: Review) -> ApplyOptions | None:
+    def read_options(self, latest: Plan) -> ApplyOptions | None:
         """Return the options of the latest plan with the requested changes; None for no changes."""
-        latest = review.latest_plan
-        if latest is None or not self.is_valid():
+        if not self.is_valid():
             return None
         options = options_from_json(latest.options)
         match self.cleaned_data["how"]:

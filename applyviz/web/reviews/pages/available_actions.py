@@ -172,7 +172,7 @@ def present_next_acts(
             reviewers_url=reverse("reviews:request-reviewers", args=here),
         )
     return NextActs(
-        replan_url=reverse("reviews:replan", args=here),
+        replan_url=reverse("reviews:replan", args=[*here, plan.number]),
         replan_options=() if review.applied_by else _list_replan_options(plan),
         manifests_url=reverse("reviews:replace-manifests", args=here),
         fetch_again=_offer_fetch(plan),

@@ -127,7 +127,7 @@ def present_live_bar(plan: Plan, *, for_user: Person, is_first: bool = True) -> 
         error=state.error,
         url=reverse("reviews:live-comparison", args=address),
         seconds=SOON if state.is_running or state.state is LiveComparisonState.NOT_YET else LATER,
-        replan_url=reverse("reviews:replan", args=[plan.review.number]) if may_plan else "",
+        replan_url=reverse("reviews:replan", args=address) if may_plan else "",
         advice="" if may_plan or not differs else _("A run would stop there. An author can re-plan."),
         is_first=is_first,
     )

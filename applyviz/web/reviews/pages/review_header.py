@@ -290,7 +290,9 @@ def _present_replan(plan: Plan, approval: ApprovalState, run: ApplyRun | None) -
     if run is not None:
         text = _("Run %(number)d: %(state)s") % {"number": run.number, "state": run.get_state_display()}
         blockers = (Blocker(text, reverse("runs:show-run", args=[run.number])),)
-    return Button(_("Re-plan"), form_url=reverse("reviews:replan", args=[plan.review.number]), blockers=blockers)
+    return Button(
+        _("Re-plan"), form_url=reverse("reviews:replan", args=[plan.review.number, plan.number]), blockers=blockers
+    )
 
 
 def _present_others(plan: Plan, approval: ApprovalState, whose: StepOwner) -> Button:

@@ -374,7 +374,7 @@ class _ConflictPresenter:
             blocked_removals=_present_removals(change, you=self._you),
             form_url=reverse("reviews:resolve-conflict", args=self._here) if self.may_resolve and conflict_rows else "",
             everywhere_url=reverse("reviews:resolve-everywhere", args=[review, number]) if self.may_resolve else "",
-            replan_url=reverse("reviews:replan", args=[review]) if self.may_resolve else "",
+            replan_url=reverse("reviews:replan", args=[review, number]) if self.may_resolve else "",
             scopes=self.list_scopes() if self.may_resolve and conflict_rows else (),
             patch=present_patch(change.patch, url=self._link_patch("all", 0), edited_url=self._link_edited("all", 0)),
             is_lost=is_lost,

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import ReviewState
-from applyviz.records.models import Review
+from applyviz.records.models import Plan, Review
 from applyviz.web.components.list_filters import ListFilterForm
 from applyviz.web.frame import streams
 from applyviz.web.frame.streams import StreamEvent
@@ -159,18 +159,19 @@ def show_field(request: PageRequest, number: int, plan: int, position: int, inde
 
 
 @requires(Action.WRITE, "POST")
-def replan(request: PageRequest, number: int) -> HttpResponse:
-    """Ask for the next plan of the same manifests, on demand with every conflict taken over."""
-    review = use_cases.get_review(number, for_user=request.user)
-    form = ReplanForm(request.POST)
-    plan = use_cases.replan_review(review, by=request.user, options=form.read_options(review))
-    return redirect("reviews:show-plan", number, plan.number)
+def replan(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """Ask for the plan that follows this one, of the same manifests, on demand with every conflict taken over."""
+    found = planner.get_plan(plan, review_number=number, for_user=request.user)
+    options = ReplanForm(request.POST).read_options(found)
+    following = use_cases.replan_review(found.review, by=request.user, options=options, seen=found)
+    return redirect("reviews:show-plan", number, following.number)
 
 
 @requires(Action.WRITE, "GET", "POST")
 def replace_manifests(request: PageRequest, number: int) -> HttpResponse:
     """Ask for the next plan of a review, of other manifests."""
     review = use_cases.get_review(number, for_user=request.user)
+    latest = review.latest_plan
     access.require(request.user, Action.WRITE, access.scopes_of(review))
     form = manifests.SourceForm(request.POST or None, request.FILES or None)
     context: dict[str, object] = {"form": form, "review": review, "followed": branches.find_followed(review)}
@@ -180,8 +181,8 @@ def replace_manifests(request: PageRequest, number: int) -> HttpResponse:
             messages.info(request, describe_same(source.bundle))
             return redirect("reviews:show-review", number)
         if source.can_be_planned:
-            options = _choose_hooks(form, _options_of_next(review), source)
-            plan = use_cases.replan_review(review, by=request.user, bundle=source.bundle, options=options)
+            options = _choose_hooks(form, _options_of_next(latest), source)
+            plan = use_cases.replan_review(review, by=request.user, bundle=source.bundle, options=options, seen=latest)
             return redirect("reviews:show-plan", number, plan.number)
         context |= {"problems": source.problems, "found": source.found}
     elif form.is_bound:
@@ -204,9 +205,8 @@ def _describe_next(form: manifests.SourceForm, review: Review) -> ReviewInput:
     return form.describe_input(cluster=latest.target.cluster, namespace=namespace)
 
 
-def _options_of_next(review: Review) -> ApplyOptions:
+def _options_of_next(latest: Plan | None) -> ApplyOptions:
     """Return the options of a plan of new manifests: those of the latest, and nothing of its objects is left out."""
-    latest = review.latest_plan
     return ApplyOptions() if latest is None else take_back(options_from_json(latest.options))
 
 
