@@ -54,7 +54,7 @@ __all__ = ["DEFAULT_POLICY", "Beside", "MaskPolicy", "Masker", "find_secrets", "
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _DIRECTIVES = frozenset({"delete", "replace", "merge"})
-_ANNOTATIONS = ("metadata", "annotations")
+_NOTES = (("metadata", "annotations"), ("metadata", "labels"))
 _OWNERS = ("metadata", "managedFields")
 _EMBEDDED = "embedded"  # the step of a path into the object that a text holds
 Path = tuple[str, ...]
@@ -76,10 +76,10 @@ def mask(
     - `gvk` is the kind that the server resolved; None if it is unknown (then `data` is masked).
     - `scope` identifies the object: equal values in two scopes get different tags.
     - `plain`: what is known of the values of this change, which grows by those of this object.
-    - `beside`: the versions that a mixed object (a result, the body of a request) was made from. An annotation is shown
-      as in the first version that contains it; an annotation of no version is masked whole if it may repeat a secret.
+    - `beside`: the versions that a mixed object (a result, the body of a request) was made from. An annotation or label
+      is shown as in the first version that contains it; one of no version is masked whole if it may repeat a secret.
     - `is_live`: the object comes from the cluster. The author of an annotation there may guess the values of the Secret
-      beside it, so an annotation of no version `beside` is masked whole in every Secret, whatever the values are.
+      beside it, so one of no version `beside` is masked whole in every Secret, whatever the values are; so is a label.
     """
     is_secret = gvk is None or names_secret(gvk.kind)
     masker = make_masker(obj, gvk, tag_key, scope, policy, beside, plain, is_live=is_live)
@@ -213,19 +213,21 @@ class Masker:
             below = (*path, key)
             if is_secret and is_resolved and key not in OBJECT_META:
                 masked[key] = self.mask_value(value, below)
-            elif key == "annotations" and isinstance(value, Mapping):
-                shown = {k: self._mask_annotation(v, (*below, k), is_secret) for k, v in value.items()}
-                cut = self.repeats.find_cut(value, shown)
-                masked[key] = shown | {k: self.mask_value(value[k], (*below, k)) for k in cut}
+            elif key in ("annotations", "labels") and isinstance(value, Mapping):
+                named = "" if key == "annotations" else f"{metadata.get('name', '')} {metadata.get('namespace', '')}"
+                notes = {k: v for k, v in value.items() if not isinstance(v, str) or v not in named}
+                shown = {k: self._mask_note(v, (*below, k), is_secret) for k, v in notes.items()}
+                cut = self.repeats.find_cut(notes, shown)
+                masked[key] = {**value, **shown, **{k: self.mask_value(value[k], (*below, k)) for k in cut}}
             else:
                 masked[key] = self._walk(value, below)
         return masked
 
-    def _mask_annotation(self, value: JSONValue, path: Path, is_secret: bool) -> Any:
-        """Mask the object inside an annotation; mask the whole text if it cannot be read."""
+    def _mask_note(self, value: JSONValue, path: Path, is_secret: bool) -> Any:
+        """Mask the object inside an annotation or a label; mask the whole text if it cannot be read."""
         if not isinstance(value, str):
             return self._walk(value, path)
-        for version in self.beside if path[:2] == _ANNOTATIONS else ():
+        for version in self.beside if path[:2] in _NOTES else ():
             if get_at(version.raw, path) == value:
                 shown: JSONValue = get_at(version.shown, path)
                 return shown

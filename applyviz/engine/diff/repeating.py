@@ -95,8 +95,10 @@ def _list_forms(secret: str) -> set[str]:
     raw = secret.encode("utf-8", "surrogatepass")
     written = json.dumps(secret, ensure_ascii=False)[1:-1]
     encoded = (base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode(), *_encode_inside(raw))
-    shown = {secret, secret[::-1], written, json.dumps(secret)[1:-1], quote(raw, safe=""), raw.hex(), *encoded}
-    return {_BLANK.sub("", form) for form in shown} - {""}
+    letters = (raw.hex(), raw.hex().upper(), base64.b32encode(raw).decode(), base64.b32encode(raw).decode().lower())
+    shown = {secret, secret[::-1], written, json.dumps(secret)[1:-1], quote(raw, safe=""), *letters, *encoded}
+    bare = {form.rstrip("=") for form in (*letters, *encoded)}  # a label has no "="
+    return {_BLANK.sub("", form) for form in shown | bare} - {""}
 
 
 def _encode_inside(raw: bytes) -> Iterator[str]:
