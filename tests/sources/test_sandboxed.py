@@ -19,7 +19,7 @@ ALIASES = "".join(f"k{n}: &k{n} [{','.join([f'*k{n - 1}'] * 9)}]\n" for n in ran
 BOMBS = {
     "aliases": ("k0: &k0 [x]\n" + ALIASES, "document contains excessive aliasing"),
     "merges": ("k0: &k0 {a: 1}\n" + MERGES, "document contains excessive aliasing"),
-    "self": ("a: &a [*a]\n", "anchor 'a' value contains itself"),
+    "self": ("a: &a [*a]\n", "anchor value contains itself"),
     "flow": ("[" * 50_000, "nested deeper than 200 levels"),
     "flow-million": ("[" * 1_000_000, "nested deeper than 200 levels"),
     "flow-maps": ("{a: " * 50_000, "nested deeper than 200 levels"),

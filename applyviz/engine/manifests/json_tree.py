@@ -164,7 +164,7 @@ class JSONReader:
         value = _parse_number(written, is_float=match.lastindex is not None)
         if isinstance(value, float) and math.isinf(value) and self._refused is None:
             # Go reads the whole text before it converts numbers.
-            error = self._fail(at, f"json: cannot unmarshal number {written[:40]} into Go value of type float64")
+            error = self._fail(at, "json: cannot unmarshal number into Go value of type float64")
             self._refused = RefusedValueError(error.reason, error.position)
         if abs(value) > _SAFE_INTEGER and match.lastindex is None:
             position = SourcePosition(self.file, line, column)

@@ -147,7 +147,7 @@ def decode_utf8(raw: bytes) -> str:
 
 
 def resolve_tagged(tag: str, text: str) -> Scalar:
-    """Resolve a scalar with a tag; raises `ValueError` in the words of Go's library."""
+    """Resolve a scalar with a tag; raises `ValueError` in the words of Go's library, without the text itself."""
     short = tag[len(_PREFIX) :] if tag.startswith(_PREFIX) else ""
     if short == "binary":
         try:
@@ -164,7 +164,7 @@ def resolve_tagged(tag: str, text: str) -> Scalar:
         return found
     if short == "float" and found.tag == "int":
         return Scalar("float", to_json_number(found.number), found.retyping, found.number)
-    raise ValueError(f"cannot decode !!{found.tag} `{text}` as a !!{short}")
+    raise ValueError(f"cannot decode !!{found.tag} as a !!{short}")
 
 
 def _write_float32(number: float) -> str:

@@ -81,7 +81,7 @@ def split_documents(text: bytes, file: str, first_line: int = 1) -> Iterator[Str
             continue  # kubectl keeps a separator at the very start
         separator_line = line + text.count(b"\n", start, match.start())
         if is_broken:
-            reason = f"invalid Yaml document separator: {rest}"
+            reason = "invalid Yaml document separator"  # what stands behind it may be a whole Secret
             yield ManifestError(reason, SourcePosition(file, separator_line, 1))
         if has_text:
             yield StreamDocument(text[start : match.start()], line)

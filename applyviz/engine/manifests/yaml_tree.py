@@ -358,9 +358,10 @@ class TreeReader:
     def _on_alias(self, event: _Event) -> None:
         anchored = self._anchors.get(event.anchor)
         if anchored is None:
-            raise self._fail(event, f"unknown anchor '{event.anchor}' referenced")
+            # Not by its name: a password that begins with * and lacks quotes is read as one.
+            raise self._fail(event, "unknown anchor referenced")
         if anchored.is_open:
-            raise self._fail(event, f"anchor '{event.anchor}' value contains itself")
+            raise self._fail(event, "anchor value contains itself")
         self._step(event, 1 + anchored.size)
         self._alias_count += anchored.size
         is_many = self._alias_count > 100 and self._count > 1000

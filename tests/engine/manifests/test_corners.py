@@ -30,8 +30,8 @@ def test_share_of_aliases_falls_as_documents_grow(count: int, share: float) -> N
     ("text", "reason"),
     [
         ("a: [!!str,x]\n", "a.yaml:2:1: YAML syntax: did not find expected ',' or ']'"),
-        ("[*a]\n", "a.yaml:1:2: unknown anchor 'a' referenced"),
-        ("*a\n", "a.yaml:1:1: unknown anchor 'a' referenced"),
+        ("[*a]\n", "a.yaml:1:2: unknown anchor referenced"),
+        ("*a\n", "a.yaml:1:1: unknown anchor referenced"),
         ("a: &x [1]\n*x : b\n", "a.yaml:2:1: invalid map key: a key must be a single value"),
         ("a: {? {b: c} : d}\n", "a.yaml:1:7: invalid map key: a key must be a single value"),
         ("a: &x [1]\nb: {<<: *x}\n", "a.yaml:2:9: map merge requires map or sequence of maps as the value"),
@@ -71,7 +71,7 @@ def test_colons_are_refused_when_no_character_is_free_or_there_are_too_many() ->
 def test_tags_make_text_of_dates_and_floats_of_integers() -> None:
     assert resolve_tagged("tag:yaml.org,2002:float", "7").value == 7
     assert resolve_tagged("tag:yaml.org,2002:timestamp", "2026-01-01").value == "2026-01-01"
-    with pytest.raises(ValueError, match="cannot decode !!str `2026-01-01` as a !!int"):
+    with pytest.raises(ValueError, match="cannot decode !!str as a !!int"):
         resolve_tagged("tag:yaml.org,2002:int", "2026-01-01")
 
 

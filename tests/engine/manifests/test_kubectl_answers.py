@@ -29,7 +29,7 @@ SCALARS = load_cases("scalars.json")
 DOCUMENTS = load_cases("documents.json")
 HEAD = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: case\ndata:\n"
 # kubectl label does not ask for these, kubectl apply does.
-READ_ON_BY_LABEL = ("kind not set", "1e400")
+READ_ON_BY_LABEL = ("kind not set", "cannot unmarshal number into Go value of type float64")
 ASKED_BY_APPLY = ("apiVersion not set", "resource name may not be empty")
 # kubectl answers differently each time, so that the recorded answer is one of two.
 READ_AT_RANDOM = ("{1: a, '1': b}",)
