@@ -6,6 +6,7 @@ host (`rendering`).
 
 from __future__ import annotations
 
+from applyviz.engine.diff.given_credentials import hide_credentials, list_credentials
 from applyviz.engine.objects.errors import SourceError
 from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.sources.kustomization import check_kustomization
@@ -24,6 +25,7 @@ def render(
     files = tuple((file.name, file.data) for file in bundle.files)
     found = run(RenderJob(KUSTOMIZE, (f"./{folder}" if folder else ".",), files), limits)
     if found.code:
-        raise SourceError(f"the kustomization cannot be rendered: {found.last_error}")
+        given = {one for _, data in files for one in list_credentials(data.decode("utf-8", "replace"))}
+        raise SourceError(f"the kustomization cannot be rendered: {hide_credentials(found.last_error, given)}")
     name = f"{folder.strip('/') or 'kustomization'}.rendered.yaml"
     return BundledFile(name, found.output, {"from": "kustomize", "folder": folder or ".", "program": "kustomize"})

@@ -91,7 +91,8 @@ def _collect_values(value: JSONValue, is_encoded: bool, found: set[str]) -> None
     found.discard("")
 
 
-def _list_forms(secret: str) -> set[str]:
+def list_forms(secret: str) -> set[str]:
+    """Return the encoded forms of a value in which it counts as repeated, and the value, all without blanks."""
     raw = secret.encode("utf-8", "surrogatepass")
     written = json.dumps(secret, ensure_ascii=False)[1:-1]
     encoded = (base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode(), *_encode_inside(raw))
@@ -113,7 +114,7 @@ class Repeats:
     """The values of one object, indexed to check whether text repeats one of them."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        forms = {form for secret in secrets for form in _list_forms(secret)}
+        forms = {form for secret in secrets for form in list_forms(secret)}
         self._short = frozenset(form for form in forms if len(form) < _RUN)
         long = [form for form in forms if len(form) >= _RUN]
         # Of very long values only every eighth run is indexed: a repetition of fifteen characters is still found.

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from applyviz.engine.diff.given_credentials import hide_credentials, list_credentials
 from applyviz.engine.objects.errors import SourceError
 from applyviz.sources.bundle import BundledFile
 from applyviz.sources.charts import packages
@@ -105,8 +106,10 @@ def find_warnings(errors: str) -> str:
 def _run_helm(job: RenderJob, source: ChartSource, run: Runner) -> Rendered:
     found = run(job, DEFAULT_LIMITS)
     if found.code:
-        message = _name_values(source, find_error(found.errors) or found.last_error)
-        raise SourceError(f"helm cannot render the chart: {message}")
+        values = (data for name, data in job.files if "values" in name)
+        given = {one for data in values for one in list_credentials(data.decode("utf-8", "replace"))}
+        message = hide_credentials(find_error(found.errors) or found.last_error, given)
+        raise SourceError(f"helm cannot render the chart: {_name_values(source, message)}")
     return found
 
 

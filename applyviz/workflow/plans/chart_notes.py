@@ -1,68 +1,43 @@
 """The release notes of a chart, for pages: without what Secrets and credentials hold.
 
-Notes are text that templates make of values, so they may repeat a password. The values of rendered Secrets, and chart
-values under the name of a credential, are masked before anything is stored, also in base64.
+Notes are text that templates make of values, so they may repeat a password. Whatever is masked of the rendered objects,
+and what the values name as a credential, is masked before anything is stored, in every form of it.
 """
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
 
-import yaml
-
-from applyviz.engine.diff.credentials import names_credential, redact
+from applyviz.engine.diff.given_credentials import hide_credentials, list_credentials
+from applyviz.engine.diff.marks import is_masked_text
+from applyviz.engine.diff.masking import find_secrets, mask
 from applyviz.engine.manifests.documents import ParsedFile
+from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue
 
-MASK = "••••••"
 MOST = 20_000
-_SHORTEST = 4
 
 
-def _list_texts(value: JSONValue) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        for one in value.values():
-            yield from _list_texts(one)
-    elif isinstance(value, list):
-        for one in value:
-            yield from _list_texts(one)
-    elif isinstance(value, (str, int, float)) and not isinstance(value, bool):
+def _list_hidden(value: JSONValue, shown: JSONValue) -> Iterator[str]:
+    """Yield the texts of an object that its masked form does not show."""
+    if isinstance(value, dict) and isinstance(shown, dict):
+        for name, below in value.items():
+            yield from _list_hidden(below, shown.get(name))
+    elif isinstance(value, list) and isinstance(shown, list):
+        for item, other in zip(value, shown, strict=False):
+            yield from _list_hidden(item, other)
+    elif isinstance(value, (str, int, float)) and isinstance(shown, str) and is_masked_text(shown):
         yield str(value)
 
 
-def _of_secret(obj: JSONObject) -> Iterator[str]:
-    for text in _list_texts(obj.get("data") or {}):
-        yield text
-        with suppress(ValueError):
-            yield b64decode(text).decode("utf-8", "replace")
-    yield from _list_texts(obj.get("stringData") or {})
-
-
-def _of_values(value: object) -> Iterator[str]:
-    """Yield what is below a name that says that it is a credential."""
-    if isinstance(value, Mapping):
-        for name, one in value.items():
-            yield from _list_texts(one) if names_credential(str(name)) else _of_values(one)
-    elif isinstance(value, list):
-        for one in value:
-            yield from _of_values(one)
-
-
-def _read_values(texts: Iterable[bytes]) -> Iterator[str]:
-    for text in texts:
-        with suppress(yaml.YAMLError, RecursionError, ValueError):
-            yield from _of_values(yaml.safe_load(text))
+def _list_values(obj: JSONObject) -> Iterator[str]:
+    gvk = GroupVersionKind.from_object(obj)
+    for text in (*find_secrets(obj, gvk=gvk), *_list_hidden(obj, mask(obj, gvk=gvk, tag_key=b"notes"))):
+        yield from (text, *list_credentials(text))
 
 
 def mask_notes(notes: str, files: Iterable[ParsedFile], values: Iterable[bytes]) -> str:
     """Return release notes without credentials; `values` are the values files and texts that a person gave."""
-    objects = (document.obj for file in files for document in file.documents)
-    found = {text for obj in objects if obj.get("kind") == "Secret" for text in _of_secret(obj)}
-    found |= set(_read_values(values))
-    found |= {b64encode(text.encode()).decode() for text in found}
-    shown = notes[:MOST]
-    for text in sorted((text for text in found if len(text.strip()) >= _SHORTEST), key=len, reverse=True):
-        shown = shown.replace(text, MASK)
-    return redact(shown, lambda _text, _kind: MASK)
+    found = {value for file in files for document in file.documents for value in _list_values(document.obj)}
+    found.update(value for text in values for value in list_credentials(text.decode("utf-8", "replace")))
+    return hide_credentials(notes[:MOST], found)

@@ -1,0 +1,52 @@
+"""Find the credentials that the files of a person hold, and hide them in what a program says about these files.
+
+Release notes of charts and errors of helm and kustomize are text that programs make of values, so they may repeat a
+password to every reader of a review. Files are searched as text, without a YAML parser: the cost is linear, whatever
+aliases they have. Left out: a credential that nothing names as one and that no Secret holds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from applyviz.engine.diff.credentials import redact
+from applyviz.engine.diff.embedded import decode_secret, looks_secret
+from applyviz.engine.diff.repeating import list_forms
+
+MASK = "••••••"
+_SHORTEST = 4
+_VALUE = re.compile(r"""^[ \t]*(?:-[ \t]+)?(?:["']?([\w.\-/]{1,200})["']?[ \t]*[:=])?[ \t]*(\S.*?)[ \t,]*$""", re.M)
+# What a Secret, or a kustomization that makes one, shows.
+_SHOWN = frozenset({"apiVersion", "kind", "name", "namespace", "type", "namePrefix", "nameSuffix", "resources"})
+
+
+def list_credentials(text: str) -> frozenset[str]:
+    """Return what a text names as a credential; of a Secret, or of what generates one, every value."""
+    found: set[str] = set()
+
+    def keep(value: str, _name: str) -> str:
+        found.add(value)
+        return ""
+
+    redact(text, keep)
+    if looks_secret(text) or "secretGenerator" in text:
+        found.update(_list_values(text))
+    return frozenset(found)
+
+
+def _list_values(text: str) -> Iterator[str]:
+    for match in _VALUE.finditer(text):
+        if match[1] in _SHOWN:
+            continue
+        value = match[2].strip("\"'")
+        yield from (value, value.partition("=")[2], decode_secret(value).decode("utf-8", "replace"))
+
+
+def hide_credentials(text: str, values: Iterable[str]) -> str:
+    """Return a text without credentials: those given, in any form of theirs, and those that it names itself."""
+    forms = {form for value in values if len(value.strip()) >= _SHORTEST for form in (value, *list_forms(value))}
+    for form in sorted(forms, key=len, reverse=True):
+        if len(form.strip()) >= _SHORTEST:
+            text = text.replace(form, MASK)
+    return redact(text, lambda _found, _name: MASK)
