@@ -19,6 +19,7 @@ from applyviz import clock
 from applyviz.records.models import Notification
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.notifications.choices import can_mail
+from applyviz.workflow.notifications.inbox import list_visible
 from applyviz.workflow.notifications.texts import find_choices_url, find_url, render_sentence
 
 logger = logging.getLogger(__name__)
@@ -63,21 +64,24 @@ def _collect_delayed(first: Notification, now: datetime) -> list[Notification]:
     """Return a delayed notification with the other delayed ones of that person."""
     if first.notification_event.at > now - _BACKOFF:
         return [first]
-    waiting = Notification.objects.filter(person=first.person, mail_due_at__lte=now, mailed_at=None)
+    waiting = list_visible(first.person).filter(mail_due_at__lte=now, mailed_at=None)
     found = [pk for pk in waiting.order_by("pk").values_list("pk", flat=True)[:MOST_GATHERED] if _claim(pk, now)]
     others = Notification.objects.filter(pk__in=found).select_related("notification_event").order_by("pk")
     return [first, *others]
 
 
 def send_mail(notification_id: int) -> None:
-    """Send the email of a notification when it is due; does nothing when it was sent or another worker has it."""
+    """Send the email of a notification when it is due; does nothing when it was sent or another worker has it.
+
+    - Emails may wait for hours: one about a review that the person may not see any more is not sent.
+    """
     now = clock.now()
     if not _claim(notification_id, now):
         return
     notification = Notification.objects.select_related("notification_event", "person").get(pk=notification_id)
     person = notification.person
     done = Notification.objects.filter(pk=notification_id)
-    if not can_mail(person) or not person.is_active:
+    if not can_mail(person) or not person.is_active or not list_visible(person).filter(pk=notification_id).exists():
         done.update(mail_due_at=None)
         return
     later = _find_next(person, now)
