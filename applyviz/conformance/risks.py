@@ -167,13 +167,13 @@ class Facts:
 
     @cached_property
     def rolls(self) -> bool:
-        """Whether the pod template of a workload whose pods stay differs, after defaults."""
+        """Whether the pod template of a workload whose pods stay differs, after defaults, or its pods stop with it."""
         if self.gvk.group != "apps" or self.gvk.kind not in _ROLLED or self.live is None or self.is_refused:
             return False
         old, new = (get_at(obj, _TEMPLATE, None) for obj in (self.live, self.after))
         counted = ("status", "desiredNumberScheduled") if self.gvk.kind == "DaemonSet" else ("spec", "replicas")
         has_pods = get_at(self.live, counted, 1) != 0 and get_at(self.after, ("spec", "replicas"), 1) != 0
-        return has_pods and not is_same_json(old, new)
+        return has_pods and (self.planned.change.operation is Operation.REPLACE or not is_same_json(old, new))
 
     @cached_property
     def waits(self) -> bool:

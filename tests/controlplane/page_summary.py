@@ -186,7 +186,7 @@ def _has_record(obj: JSONValue) -> bool:
 
 def judge_line(pages: Pages, line: str, all_told: list[Told]) -> None:
     """One line of the impact."""
-    restarted = [told for told in all_told if told.restarts]
+    new, restarted = ([told for told in all_told if told.restarts and told.is_new is one] for one in (True, False))
     checks: dict[str, Callable[[re.Match[str]], bool]] = {
         r"Field ownership of (\d+) objects? migrates from (.+) first, which changes no values": lambda m: (
             int(m[1]) == max(_lost_owner(all_told, name) for name in m[2].split(", "))
@@ -199,7 +199,10 @@ def judge_line(pages: Pages, line: str, all_told: list[Told]) -> None:
         ),
         r"(\d+) pods? restarts?: .+": lambda m: int(m[1]) == sum(told.pods for told in restarted),
         r"All pods of (.+) restart": lambda m: any(told.pods == 0 for told in restarted),
-        r"No pods restart": lambda m: not restarted,
+        r"(\d+) pods? stops? with (?:its|their) replaced workloads?, which starts? new ones: .+": lambda m: (
+            int(m[1]) == sum(told.pods for told in new)
+        ),
+        r"No pods restart": lambda m: not restarted and not new,
         r"Downtime: (.+)": lambda m: all(_stops_all(told) for told in restarted if told.name in m[1].split(", ")),
         r"(\d+) images? changes?": lambda m: int(m[1]) == _count_images(all_told),
     }

@@ -69,10 +69,17 @@ class Told:
         return f"{self.change.ref.gvk.kind}/{self.change.ref.name}"
 
     @property
+    def is_new(self) -> bool:
+        """Whether another object has the name afterwards."""
+        return get_at(self.before, ("metadata", "uid")) != get_at(self.after, ("metadata", "uid"))
+
+    @property
     def restarts(self) -> bool:
         """Whether the pods of a live workload were really replaced: it has some, and its template differs."""
         if self.before is None or self.change.ref.gvk.kind not in ROLLED or not self.pods:
             return False
+        if self.is_new:
+            return True
         if get_at(self.after, ("spec", "updateStrategy", "type")) == "OnDelete":
             return False
         return bool(get_at(self.before, TEMPLATE) != get_at(self.after, TEMPLATE))

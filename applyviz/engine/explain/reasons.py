@@ -69,6 +69,7 @@ class Reason(StrEnum):
     LAST_APPLIED_REMOVED = "last-applied-removed"
     OWNERS_CLEARED = "owners-cleared"
     GOES_WITH_OLD = "goes-with-old"
+    SET_AGAIN = "set-again"
     BOOKKEEPING = "bookkeeping"
     PATCH_SETS = "patch-sets"
     PATCH_REMOVES = "patch-removes"

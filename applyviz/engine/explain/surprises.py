@@ -28,6 +28,7 @@ _ALWAYS = frozenset(
         Reason.LAST_APPLIED_REMOVED,
         Reason.OWNERS_CLEARED,
         Reason.GOES_WITH_OLD,
+        Reason.SET_AGAIN,
     }
 )
 _REMOVALS = frozenset({Reason.REMOVED_FROM_MANIFEST, Reason.REMOVED_SOLE_OWNER})

@@ -135,6 +135,7 @@ class ObjectVersions:
         self.is_secret, self.is_service = core == "Secret", core == "Service"
         self.has_last_applied = versions.last_applied is not None
         self.is_deletion = all(v is None for v in (versions.manifest, versions.merged, versions.after))
+        self.result = versions.after if versions.after is not None else versions.merged
         self.topology = of_root(self.root)
         reader = RowReader()
         reader.read(self.topology, _line_up(versions, self.is_deletion), before.start(after), start(document))

@@ -49,7 +49,8 @@ def _describe_replaced(f: Facts) -> Templates:
         "{kind} {name} is deleted and re-created: it gets a new uid, and anything that exists only in the live "
         "object is lost."
     )
-    return (lost, "The server refuses to change {fields}.") if f.get("fields") else (lost,)
+    again = ("The new Job runs from the beginning.",) if f.get("runs") else ()
+    return (lost, *again, "The server refuses to change {fields}.") if f.get("fields") else (lost, *again)
 
 
 def _describe_dependents(f: Facts) -> Templates:
@@ -170,6 +171,18 @@ def _list_addresses(live: JSONObject, manifest: JSONObject) -> Iterator[str]:
             yield f"external address {address}"
 
 
+def _is_given_again(address: str, manifest: JSONObject) -> bool:
+    """Return whether a new object gets an address of the kind that the old one gives up."""
+    if manifest.get("kind") != "Service":
+        return True
+    kind = str(get_at(manifest, ("spec", "type"), "ClusterIP"))
+    if address.startswith("cluster IP"):
+        return kind != "ExternalName" and str(get_at(manifest, ("spec", "clusterIP"))) != "None"
+    if address.startswith("health check"):
+        return kind == "LoadBalancer" and str(get_at(manifest, ("spec", "externalTrafficPolicy"))) == "Local"
+    return kind == "LoadBalancer" or (kind == "NodePort" and address.startswith("node port"))
+
+
 def is_built_in(finalizer: str) -> bool:
     """Return whether Kubernetes itself removes a finalizer."""
     return finalizer in _BUILT_IN or finalizer.startswith("kubernetes.io/")
@@ -231,7 +244,8 @@ def find_losses(
     addresses = list(_list_addresses(live, manifest or {}))
     if addresses:
         level = RiskLevel.HIGH if addresses[-1].startswith("external") else RiskLevel.MEDIUM
-        facts = {**named, "addresses": ", ".join(addresses), "stays": "" if manifest is None else "yes"}
+        stays = manifest is not None and all(_is_given_again(address, manifest) for address in addresses)
+        facts = {**named, "addresses": ", ".join(addresses), "stays": "yes" if stays else ""}
         yield ADDRESS_LOST.at(facts=facts, level=level)
     finalizers = [str(name) for name in list_at(live, "metadata", "finalizers")]
     if is_foreground and _FOREGROUND not in finalizers:

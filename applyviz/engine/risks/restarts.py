@@ -50,8 +50,24 @@ def _count_pods(pods: str, one: str, many: str) -> str:
     return f"1 pod {one}" if pods == "1" else f"{pods} pods {many}"
 
 
+def _describe_new(f: Facts) -> Templates:
+    """Return the sentence about pods that stop with an object that is deleted and created again."""
+    if f["owner"] == "Pod":
+        return ("The pod stops, and a new one starts: no pod runs until the new one is ready.",)
+    stop = _count_pods(f.get("pods", ""), "stops", "stop") + " with the deleted {owner}, and "
+    if f["owner"] == "Job":
+        return (stop + "the new one runs from the beginning.",)
+    started = {"": "new ones start", "1": "1 new one starts"}
+    start = started.get(f.get("starts", ""), "{starts} new ones start")
+    if f["owner"] == "DaemonSet":
+        return (stop + start + ": on every node no pod runs until the new one is ready.",)
+    return (stop + start + ": no pod runs until the first new one is ready.",)
+
+
 def _describe_restart(f: Facts) -> Templates:
     """Return the sentences about pods that restart: how many, why, in which order, and which do not."""
+    if "owner" in f:
+        return _describe_new(f)
     restarts = f"{_count_pods(f.get('pods', ''), 'restarts', 'restart')} {_RELEASED[f.get('released', '')]}: "
     if f.get("strategy") == "Recreate":
         return (restarts + "all pods stop before new ones start (strategy Recreate).",)

@@ -23,7 +23,7 @@ from applyviz.engine.objects.paths import fields, value
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.request_paths import find_segment_problem
 from applyviz.engine.objects.values import JSONObject, JSONValue
-from applyviz.engine.planning.model.controller_fields import is_controller_written
+from applyviz.engine.objects.controller_fields import is_controller_written
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.models import Cluster, Review
 from applyviz.sources.bundle import BundledFile, SourceBundle

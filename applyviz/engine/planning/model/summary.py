@@ -1,7 +1,7 @@
 """Summarize a plan: which pods restart, and which workloads stop, are deleted or scaled to 0.
 
-Rule: a change of the pod template replaces pods; with `Recreate`, and when the object is deleted and created again, no
-pod runs in between. Everything is read from the changes and their risks, nothing is calculated twice.
+Rule: a change of the pod template replaces pods; with `Recreate`, and when the object is deleted with its pods and
+created again, no pod runs in between. Everything is read from the changes and their risks, nothing is calculated twice.
 """
 
 from __future__ import annotations
@@ -38,13 +38,14 @@ class ImageChange:
 class Restart:
     """One workload whose pods are replaced; `pods` is 0 if their number is unknown.
 
-    - `stops_all`: no pod runs in between.
+    - `stops_all`: no pod runs in between; `is_new`: they stop with the workload, which is deleted and created again.
     """
 
     ref: ObjectRef
     pods: int
     strategy: str
     stops_all: bool = False
+    is_new: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,8 @@ def _read_restart(change: PlannedObject) -> Restart | None:
         if risk.kind is PODS_RESTART:
             facts = risk.facts
             pods = facts.get("pods", "")
-            return Restart(change.ref, int(pods) if pods.isdigit() else 0, facts.get("strategy", ""), "stops" in facts)
+            count = int(pods) if pods.isdigit() else 0
+            return Restart(change.ref, count, facts.get("strategy", ""), "stops" in facts, "owner" in facts)
     return None
 
 
@@ -109,8 +111,7 @@ def _replicas(obj: JSONObject | None) -> int:
 
 
 def _is_stopped(change: PlannedObject, restart: Restart | None) -> bool:
-    is_down = change.operation is Operation.REPLACE or (restart is not None and restart.stops_all)
-    return is_down and change.ref.gvk.kind in _WORKLOADS
+    return restart is not None and restart.stops_all and change.ref.gvk.kind in _WORKLOADS
 
 
 def _is_deleted(change: PlannedObject) -> bool:
@@ -118,7 +119,7 @@ def _is_deleted(change: PlannedObject) -> bool:
 
 
 def _is_scaled_down(change: PlannedObject) -> bool:
-    is_update = change.operation is Operation.UPDATE and change.versions.after is not None
+    is_update = change.operation in (Operation.UPDATE, Operation.REPLACE) and change.versions.after is not None
     if not is_update or change.ref.gvk.kind not in _SCALED:
         return False
     return _replicas(change.versions.live) > 0 and _replicas(change.versions.after) == 0

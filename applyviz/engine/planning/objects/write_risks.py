@@ -10,16 +10,33 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from applyviz.engine.objects.refs import ObjectRef
-from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.objects.ownership_risks import drop_intended, find_idle_moves, find_moves
 from applyviz.engine.requests.options import ApplyOptions, Propagation
-from applyviz.engine.risks.deletions import REPLACED, find_losses
+from applyviz.engine.risks.clientside import NO_LAST_APPLIED
+from applyviz.engine.risks.defaults import DEFAULTED_SIBLING
+from applyviz.engine.risks.deletions import ADDRESS_LOST, REPLACED, find_losses
 from applyviz.engine.risks.immutable import IMMUTABLE_FIELD
+from applyviz.engine.risks.ineffective import REMOVAL_WITHOUT_EFFECT
+from applyviz.engine.risks.lists import ORDER_CHURN, SHARED_MERGE_KEY
 from applyviz.engine.risks.model import Risk, RiskLevel
 from applyviz.engine.risks.planning.ownership import FORCED
+from applyviz.engine.risks.removals import REMOVAL_WILL_NOT_HAPPEN
+from applyviz.engine.risks.replaced_pods import find_replaced, is_adopting
+from applyviz.engine.risks.restarts import PODS_RESTART, TEMPLATE_WAITS
 from applyviz.engine.risks.rules import sort_risks
 from applyviz.engine.risks.set_context import BELONGS_TO_OTHER, KOPS_ADDON
+from applyviz.engine.risks.topology import TOPOLOGY_CHANGED
+
+_OF_ROLLOUTS = (PODS_RESTART, TEMPLATE_WAITS)
+_OF_UPDATES = frozenset(
+    (
+        *(*_OF_ROLLOUTS, ADDRESS_LOST, IMMUTABLE_FIELD, DEFAULTED_SIBLING, NO_LAST_APPLIED, SHARED_MERGE_KEY),
+        *(REMOVAL_WILL_NOT_HAPPEN, REMOVAL_WITHOUT_EFFECT, ORDER_CHURN, TOPOLOGY_CHANGED),
+    )
+)
+"""What an update does to the live object, and what it leaves there; a new object has nothing of it."""
 
 
 def name_object(ref: ObjectRef) -> dict[str, str]:
@@ -65,17 +82,35 @@ def note_others(risks: Iterable[Risk], options: ApplyOptions, *, is_gone: bool) 
             yield risk
 
 
+def _is_of_update(risk: Risk, change: PlannedObject, options: ApplyOptions) -> bool:
+    """Return whether a risk says what an update does to the live object, which a replaced one does not outlive."""
+    live, result = change.versions.live or {}, change.versions.after or {}
+    if risk.kind in _OF_ROLLOUTS and options.propagation is Propagation.ORPHAN:
+        return not is_adopting(change.ref, live, result)
+    return risk.kind in _OF_UPDATES
+
+
+def _find_replaced(change: PlannedObject, options: ApplyOptions) -> Iterator[Risk]:
+    """Yield that an object is deleted and created again, what is lost with it, and which pods stop."""
+    live, manifest, result = change.versions.live or {}, change.versions.manifest, change.versions.after or {}
+    facts = {"fields": ", ".join(change.refused_fields)} if change.refused_fields else {}
+    is_run_again = change.ref.key[:2] == ("batch", "Job") and get_at(result, ("spec", "suspend")) is not True
+    facts |= {"runs": "again"} if is_run_again else {}
+    yield REPLACED.at(facts={**name_object(change.ref), **facts})
+    yield from list_losses(change.ref, live, manifest, options)
+    if options.propagation is not Propagation.ORPHAN or change.ref.gvk.kind == "Pod":
+        yield from find_replaced(change.ref, live, result)
+
+
 def add_write_risks(change: PlannedObject, *, own: Collection[str], options: ApplyOptions) -> PlannedObject:
     """Return the change with the risks of how it is written; its fields and their owners must be set.
 
     - `own`: the field manager, and those whose fields it takes over without force.
     """
-    found = [_find_forced(change, own)]
+    found: list[Risk | None] = [_find_forced(change, own)]
     if change.operation is Operation.REPLACE:
-        facts = {"fields": ", ".join(change.refused_fields)} if change.refused_fields else {}
-        found.append(REPLACED.at(facts={**name_object(change.ref), **facts}))
-        found += list_losses(change.ref, change.versions.live or {}, change.versions.manifest, options)
-        left = (risk for risk in change.risks if risk.kind is not IMMUTABLE_FIELD)
+        found = list(_find_replaced(change, options))
+        left = (risk for risk in change.risks if not _is_of_update(risk, change, options))
         change = replace(change, risks=tuple(note_others(left, options, is_gone=False)))
     found += (*find_moves(change, options), *find_idle_moves(change, options))
     kept = drop_intended(change.risks, options.list_handovers(change.ref.key))

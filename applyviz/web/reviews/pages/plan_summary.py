@@ -81,6 +81,21 @@ def _list_objects(refs: Iterable[ObjectRef]) -> str:
     return _list_some(f"{ref.gvk.kind}/{ref.name}" for ref in refs)
 
 
+def _describe_new(restarts: Iterable[Restart]) -> Iterator[str]:
+    """Yield the pods that stop with a workload that is deleted and created again."""
+    new = [one for one in restarts if one.is_new]
+    pods, where = sum(one.pods for one in new), _list_objects(one.ref for one in new)
+    if pods:
+        text = ngettext(
+            "%(n)d pod stops with its replaced workload, which starts new ones: %(where)s",
+            "%(n)d pods stop with their replaced workloads, which start new ones: %(where)s",
+            pods,
+        )
+        yield text % {"n": pods, "where": where}
+    elif new:
+        yield _("All pods stop with their replaced workloads, which start new ones: %(where)s") % {"where": where}
+
+
 def _describe_restarts(restarts: Iterable[Restart]) -> Iterator[str]:
     pods: Counter[str] = Counter()
     named: dict[str, list[str]] = {}
@@ -177,7 +192,8 @@ def present_impact(plan: Plan) -> tuple[str, ...]:
         lines.append(text % {"n": len(deleted), "names": _list_objects(deleted)})
     if summary.scaled_down:
         lines.append(_("Scaled to 0: %(names)s") % {"names": _list_objects(summary.scaled_down)})
-    lines += _describe_restarts(summary.restarts)
+    lines += _describe_new(summary.restarts)
+    lines += _describe_restarts(one for one in summary.restarts if not one.is_new)
     if images := summary.images:
         lines.append(ngettext("%(n)d image changes", "%(n)d images change", len(images)) % {"n": len(images)})
     lines += _describe_pending(summary.pending)

@@ -8,6 +8,7 @@ from applyviz.engine.planning.model.summary import ImageChange, PlanSummary, Res
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.models import Plan, PlanDetails
 from applyviz.web.reviews.pages.plan_summary import present_impact
+from applyviz.web.reviews.pages.restarts import list_restarts
 from applyviz.web.reviews.pages.strip import RiskCounts, Strip, _describe_impact
 
 WEB = ObjectRef(GroupVersionKind("apps", "v1", "Deployment"), "shop", "web")
@@ -53,3 +54,21 @@ def test_strip_counts_the_lines_that_it_has_no_room_for():
 
     context.plan = make_plan(PlanSummary())
     assert _describe_impact(context) == ("No pods restart",)
+
+
+def test_pods_that_stop_with_their_workload_do_not_restart():
+    impact = PlanSummary(stopped=(WEB,), restarts=(Restart(WEB, 3, "", stops_all=True, is_new=True),))
+
+    assert present_impact(make_plan(impact)) == (
+        "Downtime: Deployment/web",
+        "3 pods stop with their replaced workloads, which start new ones: Deployment/web",
+    )
+    assert [row.note for row in list_restarts(impact)] == ["deleted and created again"]
+
+
+def test_pods_of_unknown_number_stop_with_their_workload():
+    impact = PlanSummary(restarts=(Restart(WEB, 0, "", is_new=True),))
+
+    assert present_impact(make_plan(impact)) == (
+        "All pods stop with their replaced workloads, which start new ones: Deployment/web",
+    )

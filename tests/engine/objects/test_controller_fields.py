@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from applyviz.engine.objects.paths import FieldPath, fields, value
-from applyviz.engine.planning.model.controller_fields import CONTROLLER_FIELDS, is_controller_written
+from applyviz.engine.objects.controller_fields import CONTROLLER_FIELDS, is_controller_written
 
 REVISION = fields("metadata", "annotations", "deployment.kubernetes.io/revision")
 GUARD: FieldPath = (*fields("metadata", "finalizers"), value("kubernetes.io/pvc-protection"))
