@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from applyviz.engine.diff.structural import diff_objects
+from applyviz.engine.objects.controller_fields import CONTROLLER_FIELDS, is_controller_written
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.objects.controller_fields import CONTROLLER_FIELDS, is_controller_written
 from applyviz.engine.planning.model.server_managed import drop_server_managed, is_same_object
 from applyviz.engine.schema.builtin import bundled
 from tests.controlplane.controlplane import ControlPlane

@@ -18,12 +18,12 @@ from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.diff import masking
 from applyviz.engine.diff.passwords import Passwords
 from applyviz.engine.merge.last_applied import ANNOTATION
+from applyviz.engine.objects.controller_fields import is_controller_written
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.paths import fields, value
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.request_paths import find_segment_problem
 from applyviz.engine.objects.values import JSONObject, JSONValue
-from applyviz.engine.objects.controller_fields import is_controller_written
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.models import Cluster, Review
 from applyviz.sources.bundle import BundledFile, SourceBundle

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from applyviz.engine.diff.masking import MaskPolicy
 from applyviz.engine.diff.structural import diff_objects
+from applyviz.engine.objects.controller_fields import is_controller_written
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONValue, get_at
-from applyviz.engine.objects.controller_fields import is_controller_written
 from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject
 from applyviz.engine.planning.objects.masking import mask_change
 from applyviz.engine.schema.model import KindSchema

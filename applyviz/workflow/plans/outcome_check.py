@@ -12,10 +12,10 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
 from applyviz.engine.diff.structural import StructuralDifference, diff_objects
+from applyviz.engine.objects.controller_fields import is_controller_written
 from applyviz.engine.objects.json_text import write_json
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
-from applyviz.engine.objects.controller_fields import is_controller_written
 from applyviz.engine.planning.model.server_chosen import without_chosen
 from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.walk import MISSING, LeafFinder

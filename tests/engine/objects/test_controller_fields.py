@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from applyviz.engine.objects.paths import FieldPath, fields, value
 from applyviz.engine.objects.controller_fields import CONTROLLER_FIELDS, is_controller_written
+from applyviz.engine.objects.paths import FieldPath, fields, value
 
 REVISION = fields("metadata", "annotations", "deployment.kubernetes.io/revision")
 GUARD: FieldPath = (*fields("metadata", "finalizers"), value("kubernetes.io/pvc-protection"))
