@@ -7,6 +7,9 @@ import json
 import pytest
 
 from applyviz.engine.requests.options import ApplyOptions, ClearPatch, SetAction
+from applyviz.engine.risks.ineffective import RECORD_IGNORED
+from applyviz.engine.risks.sentences import describe_risk
+from applyviz.workflow.plans import changes
 from tests.controlplane.product import Product
 from tests.controlplane.takeover import Takeover, install
 from tests.controlplane.test_ownership_moves import WEB, owners_of, patch, read
@@ -34,6 +37,42 @@ def test_last_applied_is_set_as_kubectl_sets_it_and_the_next_apply_keeps_the_fie
     for namespace in namespaces:
         install(product.plane, {"web.yaml": SHORT.replace("nginx:1", "nginx:2")}, namespace)
         assert read(product, namespace)["spec"]["replicas"] == 3
+
+
+RECORD = f"{ANNOTATION}: '{{}}'"
+SET = """apiVersion: v1
+kind: ConfigMap
+metadata: {name: own-record, annotations: {%s}}
+data: {a: "1"}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "told", "conflicts"),
+    [
+        ("", "kubectl would send it, and the server would record the manifest there.", False),
+        (SET.replace("{%s}", "{}"), "kubectl would send it, and conflict with kubectl-client-side-apply.", True),
+    ],
+    ids=["new", "applied client-side"],
+)
+def test_record_in_a_manifest_does_with_kubectl_what_the_risk_says(control_plane, before, told, conflicts):
+    product, namespace = Product(control_plane), f"own-record-{conflicts}".lower()
+    product.plane.kubectl("create", "namespace", namespace)
+    if before:
+        install(product.plane, {"a.yaml": before}, namespace)
+    manifest = SET % RECORD
+
+    plan = product.plan({"a.yaml": manifest}, ApplyOptions(namespace=namespace, field_manager="kubectl"))
+    kubectl = product.plane.kubectl("apply", "--server-side", "-n", namespace, "-f", "-", stdin=manifest, check=False)
+
+    (change,) = map(changes.read_masked, plan.changes.all())
+    assert [describe_risk(one) for one in change.risks if one.kind is RECORD_IGNORED] == [
+        f"The manifest sets the last-applied annotation, which this apply does not send. {told}"
+    ]
+    assert ("conflict" in kubectl.stderr) == conflicts
+    if not conflicts:
+        shown = product.plane.kubectl("apply", "view-last-applied", "cm/own-record", "-n", namespace, "-o", "json")
+        assert json.loads(shown.stdout)["data"] == {"a": "1"}
 
 
 @pytest.mark.long

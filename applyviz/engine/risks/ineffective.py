@@ -20,7 +20,7 @@ from applyviz.engine.objects.lookups import ABSENT, FieldFinder
 from applyviz.engine.objects.paths import FieldPath, field, fields
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
 from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskLevel, RiskSubject, Templates
-from applyviz.engine.risks.owners import fields_of, is_ours, list_entries
+from applyviz.engine.risks.owners import fields_of, is_ours, list_entries, owns_at
 from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import is_within, list_at, map_at, position_of
 
@@ -28,6 +28,7 @@ _POD_SPECS = (("spec", "template", "spec"), ("spec", "jobTemplate", "spec", "tem
 # What version v1 of an autoscaler does not have, by the annotation that keeps it there.
 _CARRIED = {f"autoscaling.alpha.kubernetes.io/{name}": name for name in ("metrics", "behavior")}
 _SERVER_SIDE = "kubectl"
+_APPLIED = (_SERVER_SIDE, "Apply")
 # What kubectl calls itself by either way of applying: ownership may have moved between them.
 _KUBECTL = (_SERVER_SIDE, "kubectl-client-side-apply")
 _RECORD = ("metadata", "annotations", ANNOTATION)
@@ -47,6 +48,15 @@ def _describe_kept(f: Facts) -> Templates:
     return ("You no longer set {entry}, but it stays in data: an apply only adds what stringData has.",)
 
 
+def _describe_record(f: Facts) -> Templates:
+    if f["how"] == "client":
+        return ("The manifest sets the last-applied annotation, which is not sent: kubectl writes its own there.",)
+    sets = "The manifest sets the last-applied annotation, which this apply does not send. kubectl "
+    if f["how"] == "conflict":
+        return (sets + "would send it, and conflict with {owners}.",)
+    return (sets + "would send it, and the server would record the manifest there.",)
+
+
 REMOVAL_WITHOUT_EFFECT = RiskKind("removal-without-effect", "Removal without effect", _describe_kept)
 STATUS_IGNORED = RiskKind(
     "status-ignored",
@@ -57,7 +67,7 @@ STATUS_IGNORED = RiskKind(
 RECORD_IGNORED = RiskKind(
     "record-ignored",
     "Last-applied is ignored",
-    "The manifest sets the last-applied annotation, which this apply ignores: kubectl and the server write their own.",
+    _describe_record,
     level=RiskLevel.INFO,
 )
 OPEN_POLICY = RiskKind(
@@ -169,8 +179,10 @@ def find_status(subject: RiskSubject) -> Iterator[Risk]:
 
 @rule(155)
 def find_record(subject: RiskSubject) -> Iterator[Risk]:
-    """Yield the last-applied annotation of a manifest, which kubectl never sends as it is.
+    """Yield the last-applied annotation of a manifest, which is not sent, with what kubectl itself does with it.
 
+    - kubectl drops it client-side. Server-side it sends it: the server then keeps the annotation of the manager
+      `kubectl` in step with each apply, unless another manager owns another text.
     - Another manager of server-side apply sets it as any annotation, and so does a patch that a person wrote.
     """
     if subject.manifest is None or (subject.is_server_side and subject.field_manager != _SERVER_SIDE):
@@ -178,7 +190,18 @@ def find_record(subject: RiskSubject) -> Iterator[Risk]:
     wanted = get_at(subject.manifest, _RECORD)
     is_sent = isinstance(subject.patch, Mapping) and get_at(subject.patch, _RECORD) == wanted
     if wanted is not None and not is_sent:
-        yield RECORD_IGNORED.at(fields(*_RECORD), position=position_of(subject, _RECORD))
+        yield RECORD_IGNORED.at(fields(*_RECORD), _find_fate(subject, wanted), position_of(subject, _RECORD))
+
+
+def _find_fate(subject: RiskSubject, wanted: JSONValue) -> dict[str, str]:
+    """Return what `kubectl apply` does with the last-applied annotation of a manifest."""
+    if not subject.is_server_side:
+        return {"how": "client"}
+    others = [one for one in list_entries(subject.live) if (one.get("manager"), one.get("operation")) != _APPLIED]
+    owners = dict.fromkeys(str(one.get("manager")) for one in others if owns_at(one, fields(*_RECORD)))
+    if not owners or get_at(subject.live, _RECORD) == wanted:
+        return {"how": "server"}
+    return {"how": "conflict", "owners": ", ".join(owners)}
 
 
 @rule(160)
