@@ -69,15 +69,17 @@ def _judge_kept(versions: ObjectVersions, manager: str, owners: tuple[Owner, ...
     is_own = any(o.operation == "Update" and o.manager in (manager, _CLIENT_SIDE_MANAGER) for o in owners)
     if is_own and not versions.has_last_applied:
         return LeafExplanation(FieldOperation.NOT_REMOVED, Reason.NO_LAST_APPLIED)
-    others = name_owners(o for o in owners if o.manager not in (manager, _CLIENT_SIDE_MANAGER))
+    ours = (manager, _CLIENT_SIDE_MANAGER)
+    others = name_owners((o for o in owners if o.operation != "Update" or o.manager not in ours), manager)
     if others:
         return LeafExplanation(FieldOperation.KEPT, Reason.OWNED_BY_OTHERS, others)
     return NOBODYS
 
 
-def name_owners(owners: Iterable[Owner]) -> str:
-    """Return the names of field managers, each once: `kubectl-edit, hpa (scale)`."""
-    return ", ".join(dict.fromkeys(name_owner(o.manager, o.subresource) for o in owners))
+def name_owners(owners: Iterable[Owner], you: str) -> str:
+    """Return the names of field managers, each once: `kubectl-edit, hpa (scale)`; `you` is the one that applies."""
+    named = (name_owner(o.manager, o.subresource, operation=o.operation, you=you) for o in owners)
+    return ", ".join(dict.fromkeys(named))
 
 
 def _judge_cleared(versions: ObjectVersions, path: FieldPath) -> tuple[Reason, str]:

@@ -53,7 +53,8 @@ def judge_apply(
     after, live, wanted, _, _, owners_before, owners_after, _ = row
     operation = name_operation(live, after)
     if conflicts and operation is UNCHANGED:
-        names = ", ".join(dict.fromkeys(name_owner(c.manager, c.subresource) for c in conflicts))
+        named = (name_owner(c.manager, c.subresource, operation=c.operation, you=manager) for c in conflicts)
+        names = ", ".join(dict.fromkeys(named))
         is_equal = _is_equal(versions, path, wanted, live)
         return LeafExplanation(
             FieldOperation.CONFLICT, Reason.CONFLICTS_WHILE_EQUAL if is_equal else Reason.CONFLICTS, names
@@ -63,12 +64,12 @@ def judge_apply(
     losers = [o for o in others if o not in owners_after]
     if operation is UNCHANGED:
         found = _explain_moved(row, losers, manager) or _judge_unchanged(
-            row, [o for o in others if o not in losers], was_own
+            row, [o for o in others if o not in losers], was_own, manager
         )
         return AS_IT_IS if found is NOBODYS and is_empty_section(versions, path) else found
     if operation is FieldOperation.CLEARED:
         return LeafExplanation(operation, *_judge_cleared(versions, path, was_own, losers))
-    return _judge_written(versions, path, operation, losers)
+    return _judge_written(versions, path, operation, losers, manager)
 
 
 def _is_equal(versions: ObjectVersions, path: FieldPath, wanted: JSONValue, live: JSONValue) -> bool:
@@ -88,34 +89,36 @@ def _explain_moved(row: Row, losers: list[Owner], manager: str) -> LeafExplanati
         return None
     if wanted is not MISSING:
         is_own = any(owner.manager == manager for owner in owners_after)
-        return LeafExplanation(UNCHANGED, Reason.OWNERSHIP_MOVES, name_owners(losers)) if is_own else None
-    return None if owners_after else LeafExplanation(FieldOperation.KEPT, Reason.RELEASED, name_owners(losers))
+        return LeafExplanation(UNCHANGED, Reason.OWNERSHIP_MOVES, name_owners(losers, manager)) if is_own else None
+    return None if owners_after else LeafExplanation(FieldOperation.KEPT, Reason.RELEASED, name_owners(losers, manager))
 
 
 def _judge_written(
-    versions: ObjectVersions, path: FieldPath, operation: FieldOperation, losers: list[Owner]
+    versions: ObjectVersions, path: FieldPath, operation: FieldOperation, losers: list[Owner], manager: str
 ) -> LeafExplanation:
     verdict = judge_set(versions, path, operation)
     is_wanted = path in versions.manifest
     if operation is FieldOperation.CHANGED and is_wanted and losers:
-        return LeafExplanation(operation, Reason.TAKEN_OVER, name_owners(losers))
+        return LeafExplanation(operation, Reason.TAKEN_OVER, name_owners(losers, manager))
     return verdict
 
 
-def _judge_unchanged(row: Row, others: list[Owner], was_own: bool) -> LeafExplanation:
+def _judge_unchanged(row: Row, others: list[Owner], was_own: bool, manager: str) -> LeafExplanation:
     _, live, wanted, _, _, _, _, _ = row
     if wanted is not MISSING:
         if wanted is None and live is MISSING:
             return NULL_AGAIN
         if live is not MISSING and others:
-            return LeafExplanation(UNCHANGED, Reason.SHARED, name_owners(others))
+            return LeafExplanation(UNCHANGED, Reason.SHARED, name_owners(others, manager))
         return AS_IT_IS
     if live is MISSING:
         return GONE_ALREADY
     if others:
         if was_own:
-            return LeafExplanation(FieldOperation.NOT_REMOVED, Reason.STILL_OWNED_BY_OTHERS, name_owners(others))
-        return LeafExplanation(FieldOperation.KEPT, Reason.OWNED_BY_OTHERS, name_owners(others))
+            return LeafExplanation(
+                FieldOperation.NOT_REMOVED, Reason.STILL_OWNED_BY_OTHERS, name_owners(others, manager)
+            )
+        return LeafExplanation(FieldOperation.KEPT, Reason.OWNED_BY_OTHERS, name_owners(others, manager))
     return NOBODYS
 
 

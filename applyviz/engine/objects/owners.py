@@ -20,7 +20,10 @@ class Owner:
     time: str = ""
 
 
-def name_owner(manager: str, subresource: str) -> str:
-    """Return a field manager with the subresource that it wrote through: `kubectl (scale)`, an autoscaler's write."""
-    name = manager or "unknown"
-    return f"{name} ({subresource})" if subresource else name
+def name_owner(manager: str, subresource: str, *, operation: str = "", you: str = "") -> str:
+    """Return a field manager with the subresource that it wrote through: `kubectl (scale)`, an autoscaler's write.
+
+    - The manager that applies, `you`, is another owner by another operation, so this is named: `applyviz (Update)`.
+    """
+    name, what = manager or "unknown", subresource or (operation if manager == you else "")
+    return f"{name} ({what})" if what else name

@@ -67,6 +67,19 @@ def test_ways_are_offered_to_those_who_may_decide(as_alice, as_viewer, refused_p
     assert "Give up the field" in for_viewer
 
 
+def test_own_update_is_named_apart_from_the_own_apply(as_alice, alice):
+    """A conflict with the name of the manager that applies is one with what it wrote by another operation."""
+    change = builders.build_change()
+    own = [replace(one, manager="ci", operation="Update") for one in change.conflicts]
+    fields = [replace(one, managers=("ci",)) for one in change.open_fields]
+    plan = rows.make_plan(alice, [replace(change, conflicts=tuple(own), open_fields=tuple(fields))])
+
+    text = as_alice.get(reverse("reviews:show-changes", args=[plan.review.number, 1])).content.decode()
+
+    assert "ci (Update) loses the field" in text
+    assert "ci loses the field" not in text
+
+
 def test_viewer_may_not_decide(as_viewer, as_charlie, refused_plan):
     form = {"resolution-0": "overwrite"}
 

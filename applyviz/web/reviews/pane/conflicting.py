@@ -7,9 +7,10 @@ from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.planning.model import plan as engine
 
 
-def name_conflicting(change: engine.PlannedObject) -> dict[FieldPath, list[str]]:
-    """Return the conflicting managers of each field, with the subresource that they wrote it through."""
+def name_conflicting(change: engine.PlannedObject, *, you: str) -> dict[FieldPath, list[str]]:
+    """Return the conflicting managers of each field, with the subresource or operation that tells them apart."""
     named: dict[FieldPath, list[str]] = {}
     for conflict in change.conflicts:
-        named.setdefault(conflict.path, []).append(name_owner(conflict.manager, conflict.subresource))
+        name = name_owner(conflict.manager, conflict.subresource, operation=conflict.operation, you=you)
+        named.setdefault(conflict.path, []).append(name)
     return named

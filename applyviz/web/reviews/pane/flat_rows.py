@@ -159,9 +159,10 @@ def _find_notes(change: PlannedObject) -> dict[FieldPath, str]:
     return notes
 
 
-def _describe_dropped(reason: FieldReason) -> str:
+def _describe_dropped(reason: FieldReason, you: str) -> str:
     """Return who keeps a field that left the manifest: an autoscaler writes the scale of an object."""
-    names = [name_owner(owner.manager, owner.subresource) for owner in reason.owners_after]
+    owning = reason.owners_after
+    names = [name_owner(one.manager, one.subresource, operation=one.operation, you=you) for one in owning]
     owners = ", ".join(dict.fromkeys(names))
     text = ngettext(
         "no longer in the manifest, but kept: %(owners)s owns it",
@@ -172,12 +173,12 @@ def _describe_dropped(reason: FieldReason) -> str:
 
 
 def _describe(
-    change: PlannedObject, reason: FieldReason, notes: Mapping[FieldPath, str], applied: FieldFinder | None
+    change: PlannedObject, reason: FieldReason, notes: Mapping[FieldPath, str], applied: FieldFinder | None, you: str
 ) -> str:
     if reason.path in notes:
         return notes[reason.path]
     if is_kept_by_others(reason) and _is_dropped(reason, applied):
-        return _describe_dropped(reason)
+        return _describe_dropped(reason, you)
     if reason.operation is FieldOperation.CONFLICT:
         return ""  # the row is open and says it
     is_live = change.versions.in_live.find(reason.path) is not ABSENT
@@ -236,18 +237,16 @@ def present_flat_rows(
     shown = present_rows(
         change, reasons, options=options, explain=describe_reason, url_of=url_of, resolution=resolution
     )
+    you = options.field_manager
     for row in _mark_owner_twins(tuple(shown)):
         reason = change.fields[row.index]
         move = None if row.lines else _present_move(row, row.wanted)
         parent, leaf = split_path(reason.path)
-        strips = present_result_strips(
-            change, reason, mode=options.mode, you=options.field_manager, applied=resolution.applied
-        )
+        strips = present_result_strips(change, reason, mode=options.mode, you=you, applied=resolution.applied)
         cards = tuple(
             ResultCard(card, strips[card.resolution]) for card in (row.conflict_row.cards if row.conflict_row else ())
         )
         summary = "" if move else _summarize(row)
-        rows.append(
-            FlatRow(row, parent, leaf, move, summary, _describe(change, reason, notes, resolution.applied), cards)
-        )
+        note = _describe(change, reason, notes, resolution.applied, you)
+        rows.append(FlatRow(row, parent, leaf, move, summary, note, cards))
     return tuple(rows)

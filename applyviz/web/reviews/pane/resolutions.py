@@ -18,9 +18,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from applyviz.engine.objects.lookups import FieldFinder
+from applyviz.engine.objects.owners import name_owner
 from applyviz.engine.objects.paths import FieldPath, element_value, fields, render_path
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.ownership.managed_fields import UPDATE
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind, ResolutionOption, ResolvedField
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model import plan as engine
@@ -216,7 +218,7 @@ def list_conflicts(
     change: engine.PlannedObject, *, you: str, link_patch: Callable[[int, int], str] | None = None
 ) -> dict[str, ConflictRow]:
     """Return the open conflicts with their options, by field; `link_patch(index, key)` is the address of a patch."""
-    found, named = {}, name_conflicting(change)
+    found, named = {}, name_conflicting(change, you=you)
     for index, conflicting in enumerate(change.open_fields):
         managers, cards = ", ".join(named.get(conflicting.path, conflicting.managers)), []
         pods = _count_restarting(change, conflicting.path)
@@ -301,7 +303,7 @@ class _ConflictPresenter:
         return AnswerRow(
             path=path,
             title=name_resolution(answer.resolution, answer.manager),
-            manager=answer.manager,
+            manager=name_owner(answer.manager, "", operation=UPDATE, you=self._you),
             by=made.by.get_username() if made else "",
             at=made.created_at if made else None,
             note=made.note if made else "",
@@ -334,10 +336,11 @@ class _ConflictPresenter:
         here, ref = str(self._position), self._change.ref
         choices = []
         for manager in managers:
+            named = {"manager": name_owner(manager, "", operation=UPDATE, you=self._you)}
             if len(managers) > 1 or len(self._change.open_fields) > 1:
-                text = _("all conflicts with %(manager)s in this object") % {"manager": manager}
+                text = _("all conflicts with %(manager)s in this object") % named
                 choices.append(ScopeChoice((("position", here), ("manager", manager)), text))
-            text = _("all conflicts with %(manager)s in the plan") % {"manager": manager}
+            text = _("all conflicts with %(manager)s in the plan") % named
             choices.append(ScopeChoice((("manager", manager),), text))
         return (*choices, *self._list_wide(ref))
 
