@@ -94,8 +94,10 @@ class Fact:
         return bool(owners) and all(who == _CONTROLLERS or part == "status" for who, _how, part in owners)
 
     def owns(self, name: str, *, after: bool = True) -> bool:
-        """Whether a field manager owns it."""
-        return name in {who for who, _how, _part in (self.owners_after if after else self.owners_before)}
+        """Whether a field manager owns it; it may be named with its subresource or operation: `kubectl (scale)`."""
+        who, _bracket, what = name.removesuffix(")").partition(" (")
+        owners = self.owners_after if after else self.owners_before
+        return any(one[0] == who and what in ("", *one[1:]) for one in owners)
 
 
 def _encode_texts(wanted: JSONObject | None) -> JSONObject | None:
@@ -183,6 +185,10 @@ CLAIMS: Mapping[str, Claim] = {
         _is_gone
     ),
     r"Removed: your manifest clears all field owners": _is_gone,
+    r"Lost with the deleted object: your manifest does not set it": lambda f: not f.is_there and not f.is_wanted,
+    r"Lost with the deleted object: a controller of Kubernetes sets it again": lambda f: (
+        not f.is_wanted and (not f.is_there or not f.is_same)
+    ),
     r"Replaced by what your manifest sets there": lambda f: f.is_wanted,
     r"Removed: `.+` keeps only what your manifest sets": _is_gone,
     r"Removed although your manifest contains it: another entry with the same `.+` goes": _is_gone,

@@ -66,6 +66,7 @@ CLAIMS: Mapping[str, Claim] = {
         *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
     ),
     "kube-system": lambda told, risk: told.change.ref.namespace.startswith("kube-"),
+    "dependents": lambda told, risk: told.is_new,
     "pods-restart": lambda told, risk: told.restarts,
     "removal-will-not-happen": _is_kept,
     "removal-without-effect": lambda told, risk: (
@@ -81,6 +82,11 @@ CLAIMS: Mapping[str, Claim] = {
         get_at(told.change.versions.manifest, ("metadata", "annotations", LAST_APPLIED))
         != get_at(told.after, ("metadata", "annotations", LAST_APPLIED), "")
     ),
+    # Each manager loses a field that the request sets.
+    "force": lambda told, risk: (
+        bool(risk.facts["owners"]) and all(told.owns_less(name) for name in risk.facts["owners"].split(", "))
+    ),
+    "atomic-list-replaced": lambda told, risk: told.fact(risk.path).was and not told.fact(risk.path).is_same,
     "exposed": lambda told, risk: told.fact(risk.path).after == risk.facts["how"],
     "open-policy": lambda told, risk: {} in told.fact(risk.path).after,
     "injected-value": lambda told, risk: told.fact(risk.path).is_wanted,
@@ -258,7 +264,8 @@ def _judge_pods(pages: Pages, rows: list[list[str]], all_told: list[Told]) -> No
         f"workloads that restart: {sorted(listed)}, really {sorted(real)}",
         is_true=len(real) == len(listed & set(real)) + rest,
     )
-    revised = [told for told in all_told if told.change.ref.gvk.kind == "Deployment" and told.before is not None]
+    lived = [told for told in all_told if told.before is not None and not told.is_new]
+    revised = [told for told in lived if told.change.ref.gvk.kind == "Deployment"]
     for told in revised:
         path = ("metadata", "annotations", "deployment.kubernetes.io/revision")
         moved = get_at(told.before, path) != get_at(told.after, path)

@@ -86,10 +86,11 @@ class Told:
 
     @property
     def pods(self) -> int:
-        """How many pods it has."""
+        """How many pods it has, or keeps: controllers scale down before they replace pods."""
         if self.change.ref.gvk.kind == "DaemonSet":
             return int(get_at(self.before, ("status", "desiredNumberScheduled"), 0))
-        return int(get_at(self.before, ("spec", "replicas"), 1))
+        pods = [int(get_at(one, ("spec", "replicas"), 1)) for one in (self.before, self.after)]
+        return pods[0] if self.is_new else min(pods)
 
     @cached_property
     def operation(self) -> Operation:
@@ -98,6 +99,8 @@ class Told:
             return Operation.PRUNE
         if self.before is None:
             return Operation.CREATE
+        if self.is_new:
+            return Operation.REPLACE
         moved = self.moved or self.owners(self.before) != self.owners(self.after)
         return Operation.UPDATE if moved else Operation.UNCHANGED
 
@@ -106,6 +109,20 @@ class Told:
         entries = (obj or {}).get("metadata", {}).get("managedFields", ())
         kept = [e for e in entries if not e.get("subresource") and e["manager"] != "kube-controller-manager"]
         return {(e["manager"], e["operation"]): str(sorted(_flatten(e["fieldsV1"]))) for e in kept}
+
+    def owns_less(self, manager: str) -> bool:
+        """Whether a field manager owns a field before that it does not own afterwards."""
+        who, _bracket, part = manager.removesuffix(")").partition(" (")
+        was, now = (
+            {
+                path
+                for entry in (obj or {}).get("metadata", {}).get("managedFields", ())
+                if (entry["manager"], entry.get("subresource", "")) == (who, part)
+                for path in _flatten(entry["fieldsV1"])
+            }
+            for obj in (self.before, self.after)
+        )
+        return bool(was - now)
 
     @cached_property
     def moved(self) -> set[str]:

@@ -1,6 +1,6 @@
 """Risks of how an object is written: deleted, replaced, or with fields of others overwritten."""
 
-from applyviz.engine.objects.exchange import Answer
+from applyviz.engine.objects.exchange import MERGE_PATCH, Answer, Request
 from applyviz.engine.planning.model.plan import Certainty, Operation
 from applyviz.engine.requests.options import ApplyOptions, Prune, PruneMode
 from applyviz.engine.risks.deletions import DELETED, REPLACED
@@ -29,6 +29,20 @@ def test_overwriting_fields_of_others_is_a_high_risk_that_names_them():
     box.apply(config_map("theirs"), OTHER)
 
     assert find_risks(box.plan_one(config_map("ours"), FORCING)) == [(FORCED, HIGH, {"owners": "other"})]
+
+
+def test_overwritten_manager_is_named_with_the_subresource_that_it_wrote_through():
+    box = Box()
+    manifest = DEPLOYMENT.replace("APP", "web").replace("spec:", "spec:\n  replicas: 2", 1)
+    box.apply(manifest)
+    scale = "/apis/apps/v1/namespaces/default/deployments/web/scale"
+    assert box.handle(
+        Request("PATCH", scale, {"fieldManager": "kubectl"}, MERGE_PATCH, {"spec": {"replicas": 4}})
+    ).is_ok
+
+    change = box.plan_one(manifest.replace("replicas: 2", "replicas: 3"), FORCING)
+
+    assert find_risks(change) == [(FORCED, HIGH, {"owners": "kubectl (scale)"})]
 
 
 def test_force_that_overwrites_nothing_is_no_risk():

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
+from applyviz.engine.objects.owners import name_owner
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
@@ -45,11 +46,14 @@ def name_object(ref: ObjectRef) -> dict[str, str]:
 
 
 def _find_overwritten(change: PlannedObject, own: Collection[str]) -> set[str]:
-    """Return the other field managers that own fewer fields afterwards."""
+    """Return the other field managers that own fewer fields afterwards, with the subresource that they wrote through."""
     lost: set[str] = set()
     for reason in change.fields:
-        kept = {owner.manager for owner in reason.owners_after}
-        lost |= {owner.manager for owner in reason.owners_before} - kept - set(own)
+        before, kept = (
+            {name_owner(one.manager, one.subresource) for one in owners if one.manager not in own}
+            for owners in (reason.owners_before, reason.owners_after)
+        )
+        lost |= before - kept
     return lost
 
 
