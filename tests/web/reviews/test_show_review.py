@@ -142,7 +142,7 @@ def test_plan_that_is_not_complete_claims_no_number(as_alice, alice, state, said
 
 
 @pytest.mark.parametrize(("operation", "is_assessed"), [(Operation.ERROR, False), (Operation.UPDATE, True)])
-def test_object_with_an_error_is_not_said_to_have_no_risk(as_alice, alice, operation, is_assessed):
+def test_object_with_an_error_is_not_said_to_have_no_risk(as_alice, as_bob, alice, operation, is_assessed):
     calm = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), open_fields=(), risks=())
     risks = () if is_assessed else (Risk(IMMUTABLE_FIELD, RiskLevel.HIGH),)
     other = replace(calm, ref=calm.ref._replace(name="other"), operation=operation, risks=risks)
@@ -151,9 +151,12 @@ def test_object_with_an_error_is_not_said_to_have_no_risk(as_alice, alice, opera
     for name in ("overview", "risks"):
         page = reading.text_of(reading.read(as_alice, tab(plan, name)))
 
-        assert "No risks found; objects with errors are not assessed." in page or is_assessed
+        assert "No risks found in planned objects. Those of objects with errors are beside their errors." in page or is_assessed
         assert ("No risks found." in page) == is_assessed
         assert ("No risks in planned objects" in page) == (not is_assessed)
+    url = reverse("reviews:confirm-plan", args=[plan.review.number, plan.number])
+    sheet = reading.text_of(reading.read(as_bob, url))
+    assert ("High risks none in planned objects" in sheet) == (not is_assessed)
 
 
 def test_failed_plan_tells_the_reason_and_offers_another(as_alice, alice):

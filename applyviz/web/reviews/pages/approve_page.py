@@ -88,7 +88,10 @@ class AcknowledgedRisk:
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """The approval page; `starter` scheduled a run that this approval starts."""
+    """The approval page; `starter` scheduled a run that this approval starts.
+
+    - `has_unplanned`: some objects have errors, so that their risks do not count.
+    """
 
     review_number: int
     plan_number: int
@@ -128,6 +131,7 @@ class Confirmation:
     closed: tuple[str, ...]
     opens_at: datetime | None
     live: LiveBar | None
+    has_unplanned: bool
 
     @property
     def can_approve(self) -> bool:
@@ -295,6 +299,7 @@ def present_confirmation(plan: Plan, *, for_user: Person) -> Confirmation:
         acknowledged=_list_acknowledged(plan, for_user, changes),
         is_deleting=options.is_deleting,
         closed=sentences.describe_all(closed),
+        has_unplanned=bool(plan.counts.get(Operation.ERROR)),
         live=present_live_bar(plan, for_user=for_user),
         opens_at=find_opening(found.policy.windows, found.policy.freezes, clock.now()) if closed else None,
         back_url=reverse("reviews:show-plan", args=[plan.review.number, plan.number]),
