@@ -10,9 +10,10 @@ from django.utils import timezone
 from applyviz.queue import TaskName
 from applyviz.records.enums import LiveComparisonState, Role, TokenScope
 from applyviz.records.models import LiveComparison, OutboxMessage, Plan
+from applyviz.workflow.approvals import approving
 from applyviz.workflow.live import plan_comparison
 from applyviz.workflow.plans import calculation, planner, reviews
-from tests.builders import make_person
+from tests.builders import acknowledge_all, make_person, open_dangers
 from tests.shared_stories import share_story
 from tests.stories import SETTINGS, config_map, secret
 from tests.web.api.test_api import Program
@@ -258,6 +259,33 @@ def test_bar_on_review_and_approval_offers_a_new_plan(team, plan):
     assert "by hand" in approve
     assert browser(team.bob).get(address).status_code == 302, "without script, back to the review"
     assert browser(make_person("charlie")).get(address, headers=HTMX).status_code == 404
+
+
+def test_approved_plan_is_not_said_to_be_ready_where_live_differs(team, plan):
+    acknowledge_all(plan, team.bob)
+    open_dangers(plan, team.bob)
+    approving.approve_plan(plan, by=team.bob, digest=plan.digest)
+    addresses = [reverse("reviews:show-overview", args=[plan.review.number, plan.number]), reverse("home")]
+    compare(plan)
+    before = [browser(team.bob).get(one).content.decode() for one in addresses]
+    team.edit(SETTINGS, {"data": {"a": "by hand"}})
+
+    compare(plan)
+
+    after = [browser(team.bob).get(one).content.decode() for one in addresses]
+    assert ["approved · ready to apply" in page for page in (before[1], after[1])] == [True, False]
+    assert "approved · live differs, so a run would stop" in after[1]
+    steps = [page.partition('class="track')[2].partition("</ol>")[0] for page in (before[0], after[0])]
+    assert [("ready" in one, "live differs" in one) for one in steps] == [(True, False), (False, True)]
+
+
+def test_plan_differs_for_those_who_may_read_the_secret_that_differs(team, secret_plan):
+    team.edit(LOGIN, {"stringData": {"password": "canary-7f3a91"}})
+    compare(secret_plan)
+
+    found = [read(secret_plan, person) for person in (team.bob, make_person("vera", Role.VIEWER))]
+
+    assert [plan_comparison.find_differing([one]) for one in found] == [{secret_plan.pk}, frozenset()]
 
 
 @pytest.mark.long

@@ -27,6 +27,7 @@ from applyviz.workflow.approvals.plan_facts import PlanFacts, PlanOutline, find_
 from applyviz.workflow.foundation import access, sentences
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.blockers import ChangesRequested, ConflictsOpen
+from applyviz.workflow.live import plan_comparison
 from applyviz.workflow.plans import reviews
 from applyviz.workflow.runs import emergency_apply
 
@@ -65,8 +66,13 @@ class Home:
         return max(0, len(self.attention) - SHOWN)
 
 
-def _find_next(plan: Plan, outline: PlanOutline, facts: PlanFacts | None, *, is_author: bool) -> NextAction:
-    """Return the next step of a review; `facts` are there where this person may approve, start or acknowledge."""
+def _find_next(
+    plan: Plan, outline: PlanOutline, facts: PlanFacts | None, *, is_author: bool, differs: bool
+) -> NextAction:
+    """Return the next step of a review; `facts` are there where this person may approve, start or acknowledge.
+
+    - `differs`: live was found to differ from the plan.
+    """
     run: ApplyRun | None = getattr(plan, "run", None)
     if run is not None:  # the review is open again, because the run did not complete its plan
         named = {"number": run.number, "state": run.get_state_display()}
@@ -86,7 +92,7 @@ def _find_next(plan: Plan, outline: PlanOutline, facts: PlanFacts | None, *, is_
             what = _("changes requested by %(names)s") % {"names": ", ".join(asked)}
             return NextAction(what, is_author, Urgency.REQUESTED, _("Re-plan"))
         case ReviewStatus.APPROVED:
-            return _find_start(plan, facts)
+            return _find_start(plan, facts, differs=differs)
         case _:
             return _find_consent(plan, facts)
 
@@ -100,11 +106,13 @@ def _find_mending(plan: Plan, outline: PlanOutline, *, is_author: bool) -> NextA
     return NextAction(sentences.describe(blocker), is_author, Urgency.BROKEN, act, url)
 
 
-def _find_start(plan: Plan, facts: PlanFacts | None) -> NextAction:
+def _find_start(plan: Plan, facts: PlanFacts | None, *, differs: bool) -> NextAction:
     closed = find_start_blockers(plan, policies.find_policy(plan)) if facts is None else facts.closed
     if closed:
         return NextAction(_("approved · %(why)s") % {"why": sentences.join_clauses(closed)})
     is_yours = facts is not None and isinstance(facts.next, ApplyPlan)
+    if differs:
+        return NextAction(_("approved · live differs, so a run would stop"), is_yours, Urgency.APPROVAL, _("View"))
     return NextAction(_("approved · ready to apply"), is_yours, Urgency.APPROVAL, _("Apply"))
 
 
@@ -150,10 +158,13 @@ def _present_waiting(person: Person) -> tuple[list[Waiting], list[Waiting]]:
     consented = (ReviewStatus.NEEDS_APPROVAL, ReviewStatus.APPROVED)
     detailed = [p for p in plans if outlines[p.pk].status in consented and (is_asked or _is_author(p, person))]
     facts = find_plan_facts(detailed, person)
+    approved = [plan for plan in plans if outlines[plan.pk].status is ReviewStatus.APPROVED]
+    differing = plan_comparison.find_differing(approved) if approved else frozenset()
     for review, newest in found:
         for plan in newest:
             is_author = _is_author(plan, person)
-            step = _find_next(plan, outlines[plan.pk], facts.get(plan.pk), is_author=is_author)
+            known = {"is_author": is_author, "differs": plan.pk in differing}
+            step = _find_next(plan, outlines[plan.pk], facts.get(plan.pk), **known)
             row = Waiting(present_review(review, outlines, for_user=person), step)
             (mine if step.is_yours else others).append(row)
     return mine, others

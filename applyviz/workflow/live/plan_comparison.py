@@ -8,7 +8,7 @@ each reader sees it without the Secrets whose comparison with live is hidden fro
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -124,6 +124,19 @@ def read_state(plan: Plan) -> LiveState | None:
     if state is LiveComparisonState.DIFFERS and not objects:
         state = LiveComparisonState.FAILED if row.error else LiveComparisonState.SAME
     return LiveState(state, row.is_running, row.finished_at, objects, len(hidden), row.error)
+
+
+def find_differing(plans: Iterable[Plan]) -> frozenset[int]:
+    """Return the ids of the plans, the latest of open reviews, of which live was found to differ.
+
+    - Whether a hidden Secret differs decides nothing.
+    """
+    by_id = {plan.pk: plan for plan in plans}
+    rows = LiveComparison.objects.filter(plan__in=list(by_id), state=LiveComparisonState.DIFFERS)
+    found = rows.values_list("plan_id", "objects_differing")
+    return frozenset(
+        plan_id for plan_id, objects in found if {o["position"] for o in objects} - hidden_positions(by_id[plan_id])
+    )
 
 
 def _claim(comparison_id: int, now: datetime) -> LiveComparison | None:

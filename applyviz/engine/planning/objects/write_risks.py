@@ -46,7 +46,7 @@ def name_object(ref: ObjectRef) -> dict[str, str]:
 
 
 def _find_overwritten(change: PlannedObject, own: Collection[str]) -> set[str]:
-    """Return the other field managers that own fewer fields afterwards, with the subresource that they wrote through."""
+    """Return the other field managers, with the subresource of their writes, that own fewer fields afterwards."""
     lost: set[str] = set()
     for reason in change.fields:
         before, kept = (

@@ -57,6 +57,7 @@ from applyviz.workflow.foundation.blockers import (
     PolicyChanged,
     RisksOpen,
 )
+from applyviz.workflow.live import plan_comparison
 from applyviz.workflow.plans.live_values import hidden_positions
 from applyviz.workflow.runs.rules import RunRules
 
@@ -121,13 +122,19 @@ def _step_apply(plan: Plan, approval: ApprovalState, run: ApplyRun | None, *, is
         state = StepState.NOW if is_approved else StepState.NEXT
         if approval.waiting is not None:
             return HeaderStep(_("scheduled"), state, approval.waiting.times)
-        note = _("blocked by change window") if approval.facts.closed else _("ready")
-        return HeaderStep(act, state, note if is_approved else "")
+        return HeaderStep(act, state, _describe_start(plan, approval) if is_approved else "")
     if run.state in RunState.unfinished():
         return HeaderStep(act, StepState.NOW, run.get_state_display())
     if run.state == RunState.APPLIED:
         return HeaderStep(done, StepState.DONE, _("run %(number)d") % {"number": run.number})
     return HeaderStep(act, StepState.BAD, run.get_state_display())
+
+
+def _describe_start(plan: Plan, approval: ApprovalState) -> str:
+    """Return whether an approved plan can be applied now: a run stops where live differs from the plan."""
+    if approval.facts.closed:
+        return _("blocked by change window")
+    return _("live differs") if plan_comparison.find_differing((plan,)) else _("ready")
 
 
 def _step_verify(run: ApplyRun | None) -> HeaderStep:
