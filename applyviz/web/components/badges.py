@@ -50,7 +50,7 @@ FIELD_STYLES: dict[FieldOperation, Appearance] = {
     FieldOperation.NOT_REMOVED: Appearance("≠", _("removal blocked"), "keep"),
 }
 
-_FILLED = Appearance("~", _("filled"), "change")
+FILLED = Appearance("~", _("filled"), "change")
 
 
 def is_filling(reason: FieldReason) -> bool:
@@ -60,7 +60,7 @@ def is_filling(reason: FieldReason) -> bool:
 
 def style_field(reason: FieldReason) -> Appearance:
     """Return how a page shows what happens to a field."""
-    return _FILLED if is_filling(reason) else FIELD_STYLES[reason.operation]
+    return FILLED if is_filling(reason) else FIELD_STYLES[reason.operation]
 
 
 LEVEL_STYLES: dict[RiskLevel, Appearance] = {

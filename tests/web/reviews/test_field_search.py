@@ -13,7 +13,9 @@ from applyviz.engine.diff.marks import CLOSE, OPEN
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.objects import paths
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
-from applyviz.engine.planning.model.plan import Operation, PlannedObject, Versions
+from applyviz.engine.planning.model.plan import LeftOut, Operation, PlannedObject, Versions
+from applyviz.engine.risks.model import Risk, RiskLevel
+from applyviz.engine.risks.planning.ownership import FORCED
 from applyviz.records.enums import PlanState, Role
 from applyviz.records.models import Review, ReviewScope
 from applyviz.web.reviews.pages.search import field_lines, in_reviews
@@ -70,15 +72,14 @@ def plan(alice):
     return plan
 
 
-def find_names(browser, plan, text):
+NAMES = ("web", "api", "worker", "moved", "settings")
+
+
+def find_names(browser, plan, text, names=NAMES):
     """The objects that the list of Changes has for a text."""
     address = reverse("reviews:list-changes", args=[plan.review.number, plan.number])
     page = browser.get(address, {"q": text}, headers={"HX-Request": "true"}).content.decode()
-    return [
-        name
-        for name in ("web", "api", "worker", "moved", "settings")
-        if f"/{name}</h3>" in page.replace("</span>", "").replace("<wbr>", "")
-    ]
+    return [name for name in names if f"/{name}</h3>" in page.replace("</span>", "").replace("<wbr>", "")]
 
 
 @pytest.mark.parametrize(
@@ -97,10 +98,63 @@ def find_names(browser, plan, text):
         ("masked", []),
         ("0123abcd", []),
         ("shop/w", []),
+        ("kept", ["worker"]),
+        ("kept replicas", ["worker"]),
+        ("kept image", []),
     ],
 )
 def test_objects_are_found_by_their_fields(as_viewer, plan, text, found):
     assert find_names(as_viewer, plan, text) == found
+
+
+def build_of_each_word() -> list[PlannedObject]:
+    """One object for each word of a badge that is not the name of an operation, or has several words."""
+    filled = build("room", (paths.fields("spec", "labels"), FieldOperation.CLEARED, {}, None))
+    taken = build("taken", (REPLICAS, FieldOperation.CHANGED, 3, 5))
+    return [
+        replace(filled, fields=(replace(filled.fields[0], reason=Reason.MAKES_ROOM),)),
+        replace(
+            taken,
+            fields=(replace(taken.fields[0], reason=Reason.TAKEN_OVER, detail="kubectl"),),
+            risks=(Risk(FORCED, RiskLevel.HIGH, (), facts={"owners": "kubectl"}),),
+        ),
+        build("grown", (REPLICAS, FieldOperation.SET, None, 5)),
+        build("held", (REPLICAS, FieldOperation.NOT_REMOVED, 3, 3)),
+        replace(build("skipped"), operation=Operation.LEFT_OUT, left_out=LeftOut()),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("filled", ["room"]),
+        ("removed", []),
+        ("forced", ["taken"]),
+        ("forced replicas", ["taken"]),
+        ("overwritten", ["taken"]),
+        ("changed", ["taken"]),
+        ("added", ["grown"]),
+        ("set", ["grown"]),
+        ("removal blocked", ["held"]),
+        ("left out", ["skipped"]),
+        ("fields forced", ["taken"]),
+    ],
+)
+def test_words_of_badges_find_their_rows(as_viewer, alice, text, found):
+    plan = rows.make_plan(alice, build_of_each_word())
+
+    assert find_names(as_viewer, plan, text, ("room", "taken", "grown", "held", "skipped")) == found
+
+
+def test_fields_that_stay_are_shown_to_whoever_searches_for_them(as_viewer, plan):
+    address = reverse("reviews:show-changes", args=[plan.review.number, 1])
+    shown = {text: as_viewer.get(address, {"q": text}).content.decode() for text in ("kept", "worker")}
+    told = as_viewer.get(address, {"q": "kept", "show": "changed"}).content.decode()
+
+    assert {text: "-field-0" in page for text, page in shown.items()} == {"kept": True, "worker": False}
+    assert "-field-0" not in told
+    assert 'name="show" value="changed"' in told
+    assert 'name="show"' not in shown["kept"]
 
 
 def test_a_plan_that_is_being_created_is_searched_by_names_only(as_viewer, alice):
@@ -135,6 +189,7 @@ def search(browser, text):
         ("api:1.5", ["spec. image ~ Changed shop/api:1.4 → becomes shop/api:1.5"]),
         ("data.token", ["data. token ~ Changed Config"]),
         ("managedFields", []),
+        ("kept", ["spec. replicas · Kept 3 → becomes 3"]),
         ("plicas", []),
         ("masked", []),
         ("0123abcd", []),
@@ -145,6 +200,20 @@ def test_search_finds_fields_of_open_reviews(as_viewer, plan, text, found):
 
     assert len(hits) == len(found)
     assert [hit for hit, wanted in zip(hits, found, strict=True) if not hit.startswith(wanted)] == []
+
+
+def test_search_calls_a_section_that_is_filled_as_changes_does(as_viewer, alice):
+    rows.make_plan(alice, build_of_each_word())
+
+    assert [hit.startswith("spec. labels ~ Filled") for hit in search(as_viewer, "filled")] == [True]
+    assert search(as_viewer, "removed") == []
+    assert len(search(as_viewer, "forced")) == 1
+
+
+def test_a_word_of_a_badge_is_searched_among_all_objects(as_viewer, plan, monkeypatch):
+    monkeypatch.setattr(in_reviews, "MOST_READ", 1)
+
+    assert len(search(as_viewer, "removed")) == 1
 
 
 def test_search_leads_to_the_object_in_changes(as_viewer, plan):

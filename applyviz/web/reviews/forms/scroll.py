@@ -8,7 +8,7 @@ from typing import Any
 from django import forms
 
 from applyviz.web.reviews.forms.reviews import ObjectForm, ObjectListForm
-from applyviz.web.reviews.pages.scroll_parts import ScrollChoice
+from applyviz.web.reviews.pages.scroll_parts import ScrollChoice, show_first
 from applyviz.web.reviews.pane.flat_rows import RowFilter
 from applyviz.web.reviews.pane.object_content import SCROLL_VIEWS, ObjectView
 
@@ -32,9 +32,10 @@ class ScrollForm(forms.Form):
         form = cls(given)
         form.is_valid()
         found = form.cleaned_data
+        listed = ObjectListForm.read_choice(given)
         return ScrollChoice(
-            listed=ObjectListForm.read_choice(given),
-            show=RowFilter(found.get("show") or RowFilter.CHANGED),
+            listed=listed,
+            show=RowFilter(found.get("show") or show_first(listed.q)),
             view=ObjectView(found.get("view") or ObjectView.FIELDS),
             start=found.get("start") or 0,
             at=found.get("at"),

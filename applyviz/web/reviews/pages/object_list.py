@@ -27,6 +27,7 @@ from applyviz.web.reviews.pages.object_groups import (
     group_objects,
     grow_tree,
 )
+from applyviz.web.reviews.pages.search.row_words import describe_object
 from applyviz.workflow.approvals.viewed_objects import name_object
 
 
@@ -162,8 +163,8 @@ def _is_wanted(change: ObjectChange, choice: ListChoice, where: ObjectIndex, vie
         return False
     if change.position in where.by_field:
         return True
-    text = f"{change.kind} {change.namespace} {change.name} {change.operation}".lower()
-    return all(word in text for word in choice.q.lower().split())
+    text = describe_object(change)
+    return all(word in text for word in choice.q.casefold().split())
 
 
 def select_objects(

@@ -8,9 +8,16 @@ from urllib.parse import urlencode
 from applyviz.web.reviews.pages.comments import CollectedBar, CommentThread
 from applyviz.web.reviews.pages.object_list import ListChoice, ObjectList
 from applyviz.web.reviews.pages.risks import LinkedObject
+from applyviz.web.reviews.pages.search.row_words import asks_for_kept, name_codes
 from applyviz.web.reviews.pane.flat_rows import RowFilter
 from applyviz.web.reviews.pane.object_content import AloneChoice, ObjectView
 from applyviz.web.reviews.pane.scroll_object import RiskTag, ScrollObject, ViewLink
+
+
+def show_first(text: str) -> RowFilter:
+    """Return which fields Changes shows at first: also those that stay, if the text asks for them."""
+    is_kept = asks_for_kept(text.casefold().split(), name_codes())
+    return RowFilter.KEPT if is_kept else RowFilter.CHANGED
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +39,15 @@ class ScrollChoice:
     is_alone: bool = False
     of_object: AloneChoice = field(default_factory=AloneChoice)
 
+    @property
+    def other_show(self) -> str:
+        """The fields that are shown, where they are not those that the text shows at first; else ""."""
+        return self.show.value if self.show is not show_first(self.listed.q) else ""
+
     def write(self, **values: object) -> str:
         """The query of the same choice with other values, with its question mark; "" when it asks for nothing."""
         asked = {
-            "show": self.show.value if self.show is not RowFilter.CHANGED else "",
+            "show": self.other_show,
             "view": self.view.value if self.view is not ObjectView.FIELDS else "",
             "expand": self.expand,
         }

@@ -6,14 +6,9 @@ from collections.abc import Iterable
 
 from applyviz.records.enums import PlanState
 from applyviz.records.models import ObjectChange, Plan
-from applyviz.web.components.badges import FIELD_STYLES
-from applyviz.web.reviews.pages.search.field_lines import SEARCHED, OperationNames, find_positions, read_lines
+from applyviz.web.reviews.pages.search.field_lines import find_positions, read_lines
+from applyviz.web.reviews.pages.search.row_words import name_codes
 from applyviz.workflow.plans.live_values import WITHHELD
-
-
-def name_operations() -> OperationNames:
-    """Return the operations by the words that name them on pages."""
-    return {str(FIELD_STYLES[operation].word).casefold(): frozenset({operation}) for operation in SEARCHED}
 
 
 def find_by_field(plan: Plan, changes: Iterable[ObjectChange], text: str) -> frozenset[int]:
@@ -25,4 +20,4 @@ def find_by_field(plan: Plan, changes: Iterable[ObjectChange], text: str) -> fro
     if not words or plan.state != PlanState.COMPLETE:
         return frozenset()
     rows = (row for row in changes if row.operation != WITHHELD)
-    return find_positions(read_lines(plan.pk, plan.digest), rows, words, name_operations())
+    return find_positions(read_lines(plan.pk, plan.digest), rows, words, name_codes())

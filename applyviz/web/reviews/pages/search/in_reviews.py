@@ -17,9 +17,9 @@ from django.urls import reverse
 
 from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import ObjectChange, Plan
-from applyviz.web.components.badges import FIELD_STYLES, Appearance
+from applyviz.web.components.badges import Appearance
 from applyviz.web.reviews.pages.search.field_lines import FieldLine, begins_words, list_lines
-from applyviz.web.reviews.pages.search.in_plan import name_operations
+from applyviz.web.reviews.pages.search.row_words import name_codes
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.compared import COMPARED
 from applyviz.workflow.plans import reviews
@@ -32,7 +32,7 @@ _PART = re.compile(r"[A-Za-z0-9_-]{2,}")
 
 @dataclass(frozen=True, slots=True)
 class FieldHit:
-    """One field that a plan of an open review sets, changes or removes; values are masked."""
+    """One field of a plan of an open review; values are masked."""
 
     kind: str
     namespace: str
@@ -65,18 +65,23 @@ def _choose_plans(person: Person) -> list[Plan]:
 
 def _find_rows(plans: Sequence[Plan], words: Sequence[str]) -> QuerySet[ObjectChange]:
     """Return rows that may have a field with all words, those of the newest plans first."""
-    named, asked = name_operations(), Q()
-    for part in (part for word in words if word not in named for part in _PART.findall(word)):
-        asked &= Q(text__icontains=part)
+    named, asked = name_codes(), Q()
+    for word in words:
+        has_word = Q()
+        for part in _PART.findall(word):
+            has_word &= Q(text__icontains=part)
+        for code in named.get(word, ()):
+            has_word |= Q(text__contains=f'"{code}"')
+        asked &= has_word
     rows = ObjectChange.objects.filter(plan__in=[plan.pk for plan in plans]).exclude(COMPARED).defer("sealed")
     return rows.alias(text=Cast("document", TextField())).filter(asked).order_by("-plan_id", "position")
 
 
 def _find_line(row: ObjectChange, words: Sequence[str]) -> FieldLine | None:
-    named, names = f"{row.kind} {row.namespace} {row.name}".casefold(), name_operations()
+    named, names = f"{row.kind} {row.namespace} {row.name}".casefold(), name_codes()
     left = [word for word in words if word not in named]
     lines: Iterator[FieldLine] = list_lines(read_masked(row)) if left else iter(())
-    return next((line for line in lines if begins_words(line.text, line.operation, left, names)), None)
+    return next((line for line in lines if begins_words(line.text, line.codes, left, names)), None)
 
 
 def find_fields(text: str, *, most: int, for_user: Person) -> tuple[FieldHit, ...]:
@@ -93,8 +98,7 @@ def find_fields(text: str, *, most: int, for_user: Person) -> tuple[FieldHit, ..
         plan = plans[row.plan_id]
         query = urlencode({"q": text, "at": row.position})
         changes = reverse("reviews:show-changes", args=[plan.review.number, plan.number])
-        style = FIELD_STYLES[line.operation]
-        what = (row.kind, row.namespace, row.name, line.path, style, line.before, line.after)
+        what = (row.kind, row.namespace, row.name, line.path, line.style, line.before, line.after)
         hits.append(FieldHit(*what, plan.review.number, plan.number, f"{changes}?{query}#object-{row.position}"))
         if len(hits) == most:
             break
