@@ -100,6 +100,28 @@ FIND_BROKEN = """() => {
   return broken;
 }"""
 
+# Labels of facts that stand higher or lower than the first line of their text beside them.
+FIND_SHIFTED = """() => {
+  const first = one => {
+    const walker = document.createTreeWalker(one, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+      if (!walker.currentNode.data.trim()) continue;
+      const range = document.createRange();
+      range.selectNodeContents(walker.currentNode);
+      const line = [...range.getClientRects()].find(box => box.width > 1);
+      if (line) return line;
+    }
+  };
+  return [...document.querySelectorAll("main dt, .card.risks b")].flatMap(label => {
+    const text = label.matches("dt") ? label.nextElementSibling : label.parentElement.querySelector("a");
+    if (!text || !label.checkVisibility()) return [];
+    const [left, right] = [first(label), first(text)];
+    if (!left || !right || right.left < left.right) return [];
+    const isBelow = label.matches("b") && right.top >= left.bottom - 1;
+    return isBelow || Math.abs(left.bottom - right.bottom) <= 3 ? [] : [`${label.innerText}: ${right.bottom - left.bottom}`];
+  });
+}"""
+
 
 @pytest.fixture
 def phone(sign_in) -> Page:
@@ -303,3 +325,14 @@ def test_list_of_risks_begins_below_the_bar_above_it(phone):
     assert risks is not None
     assert risks["y"] == pytest.approx(end_of(phone, "#live-bar"), abs=1)
     assert risks["width"] == SIZE["width"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("address", [f"{PLAN}/overview/", f"{PLAN}/confirm/", "/clusters/demo/", "/runs/1/"])
+def test_labels_of_facts_stand_in_the_line_of_their_text(sign_in, address, width):
+    page = sign_in("bob", has_touch=True, is_mobile=width < 500, reduced_motion="reduce")
+    page.set_viewport_size({"width": width, "height": 844})
+    page.goto(address)
+
+    assert page.evaluate(FIND_SHIFTED) == []

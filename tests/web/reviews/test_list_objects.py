@@ -182,6 +182,27 @@ def test_alike_changes_stand_together_with_their_exceptions(as_bob, alice):
     assert re.search(r"Similar, with other changes: <a\s+href=[^>]+>Deployment/odd</a>", answer)
 
 
+def test_group_carries_the_highest_risk_of_its_objects(as_bob, alice):
+    """A folded group hides the marks of its objects."""
+    high = Risk(REMOVAL_WILL_NOT_HAPPEN, RiskLevel.HIGH, builders.REPLICAS, {"owners": "x"})
+    medium = replace(high, level=RiskLevel.MEDIUM)
+    alike = [_change(name, risks=(medium,)) for name in ("one", "two")]
+    objects = [*alike, _change("risky", risks=(high,)), _change("calm", operation=Operation.UNCHANGED)]
+    page = as_bob.get(url(rows.make_plan(alice, objects)), headers=HTMX).content.decode()
+    marks = {
+        key: re.findall(r'class="level tone-(\w+)"', head)
+        for key, head in re.findall(
+            r'data-group="([^"]+)">\s*<summary class="group-head">(.*?)</summary>', page, re.DOTALL
+        )
+    }
+
+    assert {key.partition("-")[0]: found for key, found in marks.items()} == {
+        "attention": ["remove"],
+        "alike": ["warn"],
+        "unchanged": [],
+    }
+
+
 def test_list_is_hidden_from_outsiders(as_charlie, many):
     assert as_charlie.get(url(many)).status_code == 404
 

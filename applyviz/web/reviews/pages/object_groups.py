@@ -57,6 +57,7 @@ class ObjectGroup:
     """Objects that are read together; a long one is printed in pages.
 
     - `key` names it within its list; `after` is where its next page begins, 0 when there is none.
+    - `level`: the highest risk of its objects, which a folded group shows in place of theirs.
     """
 
     title: str | Promise
@@ -67,6 +68,7 @@ class ObjectGroup:
     key: str = ""
     total: int = 0
     after: int = 0
+    level: Appearance | None = None
 
     @property
     def more(self) -> int:
@@ -236,6 +238,13 @@ def _find_level(change: ObjectChange) -> Appearance | None:
     return LEVEL_STYLES[RiskLevel.MEDIUM] if change.conflicts else None
 
 
+def _find_highest(changes: Sequence[ObjectChange]) -> Appearance | None:
+    """How the highest risk of several objects looks."""
+    found = [level for level in map(_find_level, changes) if level is not None]
+    high = LEVEL_STYLES[RiskLevel.HIGH]
+    return high if high in found else next(iter(found), None)
+
+
 def _is_calm(changes: Sequence[ObjectChange], current: int | None) -> bool:
     return all(c.operation == Operation.UNCHANGED and c.position != current for c in changes)
 
@@ -258,6 +267,7 @@ def _draw_group(
         key=key,
         total=len(taken),
         after=after,
+        level=_find_highest(taken),
     )
 
 
