@@ -20,6 +20,10 @@ from applyviz.sources.bundle import BundledFile, SourceBundle
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f]")
 
 
+class NoManifestsError(SourceError):
+    """None of the files is one that kubectl would read."""
+
+
 @dataclass(frozen=True, slots=True)
 class UploadLimits:
     """The limits of one upload.
@@ -58,6 +62,13 @@ def is_manifest_name(name: str) -> bool:
     return name.endswith(EXTENSIONS)
 
 
+def check_file(name: str, data: bytes, *, limits: UploadLimits = DEFAULT_LIMITS) -> None:
+    """Refuse one uploaded file by its name or its size; raises `SourceError`."""
+    cleaned = clean_name(name)
+    if is_manifest_name(cleaned) and len(data) > limits.file_bytes:
+        raise SourceError(f"{cleaned} is larger than {limits.file_bytes:,} bytes")
+
+
 def collect(
     parts: Iterable[tuple[str, bytes]], *, limits: UploadLimits = DEFAULT_LIMITS, takes_all: bool = False
 ) -> SourceBundle:
@@ -84,5 +95,5 @@ def collect(
         if len(files) > limits.files:
             raise SourceError(f"more than {limits.files:,} files in one upload")
     if not files:
-        raise SourceError(f"no manifests: files end in {', '.join(EXTENSIONS)}")
+        raise NoManifestsError(f"no manifests: files end in {', '.join(EXTENSIONS)}")
     return SourceBundle.of(sorted(files, key=lambda file: file.name.split("/")))

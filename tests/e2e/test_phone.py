@@ -118,7 +118,8 @@ FIND_SHIFTED = """() => {
     const [left, right] = [first(label), first(text)];
     if (!left || !right || right.left < left.right) return [];
     const isBelow = label.matches("b") && right.top >= left.bottom - 1;
-    return isBelow || Math.abs(left.bottom - right.bottom) <= 3 ? [] : [`${label.innerText}: ${right.bottom - left.bottom}`];
+    const away = right.bottom - left.bottom;
+    return isBelow || Math.abs(away) <= 3 ? [] : [`${label.innerText}: ${away}`];
   });
 }"""
 

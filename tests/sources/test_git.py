@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from dataclasses import replace
 
+import msgspec
 import pytest
 from dulwich.objects import Commit, Tree
 
@@ -12,7 +13,7 @@ from applyviz.engine.objects.errors import SourceError
 from applyviz.sources import kustomize
 from applyviz.sources.bundle import BundledFile
 from applyviz.sources.git import addresses, fetching, tree
-from applyviz.sources.git.model import FetchedFiles, GitLimits, GitLogin, GitSource
+from applyviz.sources.git.model import FetchedFiles, GitLimits, GitLogin, GitSource, RefusedFilesError
 from applyviz.sources.git.pack_cache import PackCache, PackName
 from applyviz.sources.pinned import FetchPolicy
 from tests.sources.git_server import LINK, SUBMODULE, GitRepository, serving_git
@@ -284,6 +285,25 @@ def test_names_that_lead_out_are_refused(refusal, repository, name):
 def test_files_of_lfs_and_odd_names_are_refused(refusal, repository):
     repository.commit({"app.yaml": b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n"})
     assert "stored in Git LFS" in refusal()
+
+
+def test_every_file_that_is_not_taken_is_named_and_the_others_are_read(fetch, repository):
+    lfs = b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n"
+    repository.commit({"a.yaml": lfs, "b.yaml": (LINK, b"a.yaml"), "c.yaml": APP, "d.yaml": APP * 20, "e.yaml": lfs})
+
+    with pytest.raises(RefusedFilesError) as caught:
+        fetch(limits=GitLimits(file_bytes=500))
+
+    received = caught.value.received
+    assert names(received) == ["c.yaml"]
+    assert {one.name: one.reason.partition(",")[0] for one in received.refused} == {
+        "a.yaml": "stored in Git LFS",
+        "b.yaml": "a symbolic link",
+        "d.yaml": "larger than 500 bytes",
+        "e.yaml": "stored in Git LFS",
+    }
+    assert "a.yaml is stored in Git LFS" in str(caught.value)
+    assert msgspec.convert(msgspec.to_builtins(received), FetchedFiles) == received
 
 
 LIMITS = [

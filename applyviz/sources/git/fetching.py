@@ -27,7 +27,17 @@ from applyviz.sources.child import ChildLimits, ask_child
 from applyviz.sources.git import history
 from applyviz.sources.git.addresses import covers, is_ssh, name_repository, read_repository
 from applyviz.sources.git.http import PinnedGitClient, too_large
-from applyviz.sources.git.model import GIT, Credential, DeployKey, FetchedFiles, GitLimits, GitLogin, GitSource
+from applyviz.sources.git.model import (
+    GIT,
+    Credential,
+    DeployKey,
+    FetchedFiles,
+    GitLimits,
+    GitLogin,
+    GitSource,
+    RefusedFile,
+    RefusedFilesError,
+)
 from applyviz.sources.git.pack_cache import PackCache, PackName, mark_credential
 from applyviz.sources.git.refs import FoundRef, check_ref, find_ref, is_commit, list_prefixes
 from applyviz.sources.git.tree import is_glob
@@ -304,6 +314,7 @@ def fetch(
 ) -> FetchedFiles:
     """Fetch one commit and return the files that were named, unrendered; raises `SourceError`.
 
+    - Raises `RefusedFilesError` with all files that are not taken, and the others.
     - `credential` must cover the repository; it is used for no other address.
     - `now` is the time of fetching for the provenance, as text.
     """
@@ -316,7 +327,12 @@ def fetch(
     commit, *rows = _read_pack(received.pack, received.found, source, name_repository(target), limits)
     received.keep()
     facts = _describe(target, source, received.found, commit, now)
-    files = tuple(BundledFile(row["name"], b64decode(row["content"]), {"from": GIT}) for row in rows)
+    files = tuple(
+        BundledFile(row["name"], b64decode(row["content"]), {"from": GIT}) for row in rows if "content" in row
+    )
+    refused = tuple(RefusedFile(row["name"], row["refused"]) for row in rows if "refused" in row)
+    if refused:
+        raise RefusedFilesError(FetchedFiles(files, facts, refused=refused))
     return FetchedFiles(files, facts)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from applyviz.engine.objects.errors import SourceError
 from applyviz.sources.bundle import BundledFile
 
 GIT = "git"
@@ -83,6 +84,13 @@ class GitLimits:
     cpu_seconds: int = 20
 
 
+class RefusedFile(NamedTuple):
+    """One file of a commit that is not taken: its name, and what it is, with what to do."""
+
+    name: str
+    reason: str
+
+
 @dataclass(frozen=True, slots=True)
 class FetchedFiles:
     """The files of one commit, with the facts of the commit as their provenance.
@@ -90,11 +98,24 @@ class FetchedFiles:
     - `facts["history"]`: the newest commits as JSON, without it when they could not be read (`history.py`);
       `facts["people"]`: their authors and committers, whose addresses no page of a review shows.
     - `blame`: for each file, which of these commits last changed each line (`blame.py`).
+    - `refused`: the files that are not taken; then these are the others, whose problems are named with theirs.
     """
 
     files: tuple[BundledFile, ...]
     facts: Mapping[str, str]
     blame: Mapping[str, str] = field(default_factory=dict)
+    refused: tuple[RefusedFile, ...] = ()
+
+
+@dataclass(eq=False)
+class RefusedFilesError(SourceError):
+    """Files of a commit that are not taken, so that the commit is none of what the person asked for."""
+
+    received: FetchedFiles
+
+    def __str__(self) -> str:
+        files = "; ".join(f"{one.name} is {one.reason}" for one in self.received.refused)
+        return f"{self.received.facts.get('repository', '')}: {files}"
 
 
 def shorten(commit: str) -> str:

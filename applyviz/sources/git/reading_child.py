@@ -1,6 +1,7 @@
 """The disposable process that reads an untrusted pack: limits first, then bytes, then the files of one commit.
 
-Only `fetching` runs it. It answers JSON lines: the facts of the commit, then each file, or one error. Objects are found
+Only `fetching` runs it. It answers JSON lines: the facts of the commit, then each file and each that is refused, or one
+error. Objects are found
 by the hash of what they contain, which it computes itself.
 """
 
@@ -74,10 +75,13 @@ def _answer(header: Mapping[str, Any], data: bytes, target: BinaryIO) -> None:
     limits = header["limits"]
     pack = open_pack(data, limits["objects"])
     commit = find_commit(pack, header["oid"].encode())
-    files = CommitReader(pack, limits).collect(commit.tree, header["paths"], takes_all=header["takes_all"])
+    reader = CommitReader(pack, limits)
+    files = reader.collect(commit.tree, header["paths"], takes_all=header["takes_all"])
     _write(target, read_facts(commit))
     for name, content in files:
         _write(target, {"name": name, "content": b64encode(content).decode()})
+    for name, reason in reader.refused.items():
+        _write(target, {"name": name, "refused": reason})
 
 
 def _write(target: BinaryIO, row: Mapping[str, str]) -> None:

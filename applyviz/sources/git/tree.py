@@ -20,6 +20,9 @@ from applyviz.sources.upload import clean_name, clean_path, is_manifest_name
 _LINK, _SUBMODULE = 0o120000, 0o160000
 _LFS = b"version https://git-lfs.github.com/spec/"
 _WILD = "*?["
+_MOST_REFUSED = 20
+_LINK_REASON = "a symbolic link, which is not followed: name the file that it leads to"
+_LFS_REASON = "stored in Git LFS, which is not fetched: keep manifests in git itself"
 
 
 def is_glob(path: str) -> bool:
@@ -58,17 +61,20 @@ class CommitReader:
         """Take objects by id, and the limits of `GitLimits` by name."""
         self._objects, self._limits = objects, limits
         self._entries = 0
+        self.refused: dict[str, str] = {}
+        """What the files are that were met and not taken, by their names: the first `_MOST_REFUSED` of them."""
 
     def collect(self, root: ObjectID, paths: Sequence[str], *, takes_all: bool) -> list[tuple[str, bytes]]:
         """Return names and contents in the order of their names; raises `SourceError` with what to do.
 
+        - Files that cannot be taken are in `refused`, and the others go on.
         - `takes_all`: also files that kubectl would not read, which a kustomization or a chart may need.
         """
         found: dict[str, ObjectID] = {}
         for given in paths:
             path = clean_path(given)
             known = dict(self._find(root, path, takes_all=takes_all))
-            if not known:
+            if not known and not self.refused:
                 where = f"{path} matches no file" if is_glob(path) else f"{path or 'the repository'} has no manifests"
                 raise SourceError(f"{where}: files end in {', '.join(EXTENSIONS)}")
             found.update(known)
@@ -80,16 +86,16 @@ class CommitReader:
         """Yield name and id of each file that is meant."""
         if is_glob(path):
             for name, mode, oid in self._walk(root, "", 0):
-                if matches(name, path) and (takes_all or is_manifest_name(name)) and self._is_file(name, mode):
+                if matches(name, path) and (takes_all or is_manifest_name(name)) and self._takes(name, mode):
                     yield name, oid
             return
         mode, oid = self._descend(root, path)
         if not stat.S_ISDIR(mode):
-            if self._is_file(path, mode, is_named=True):
+            if self._is_file(path, mode):
                 yield path, oid
             return
         for name, entry_mode, entry in self._walk(oid, f"{path}/" if path else "", 0):
-            if (takes_all or is_manifest_name(name)) and self._is_file(name, entry_mode):
+            if (takes_all or is_manifest_name(name)) and self._takes(name, entry_mode):
                 yield name, entry
 
     def _descend(self, root: ObjectID, path: str) -> tuple[int, ObjectID]:
@@ -97,7 +103,7 @@ class CommitReader:
         mode, oid = stat.S_IFDIR, root
         parts = list(filter(None, path.split("/")))
         for number, part in enumerate(parts):
-            self._is_file("/".join(parts[:number]), mode, is_named=True)
+            self._is_file("/".join(parts[:number]), mode)
             entries = dict(self._list(oid)) if stat.S_ISDIR(mode) else {}
             if part not in entries:
                 raise SourceError(f"there is no {path} in this commit: check the path")
@@ -133,13 +139,23 @@ class CommitReader:
             else:
                 yield f"{prefix}{name}", mode, entry
 
+    def _refuse(self, name: str, reason: str) -> None:
+        if len(self.refused) < _MOST_REFUSED:
+            self.refused.setdefault(name, reason)
+
+    def _takes(self, name: str, mode: int) -> bool:
+        """Return whether an entry that was met is a file; a link that would be read as one is refused."""
+        if stat.S_IFMT(mode) == _LINK and is_manifest_name(name):
+            self._refuse(name, _LINK_REASON)
+        return stat.S_ISREG(mode)
+
     @staticmethod
-    def _is_file(name: str, mode: int, *, is_named: bool = False) -> bool:
-        """Return whether an entry is a file; raises `SourceError` for a link that would be read as one."""
+    def _is_file(name: str, mode: int) -> bool:
+        """Return whether an entry that was named is a file; raises `SourceError` for a link and a submodule."""
         kind = stat.S_IFMT(mode)
-        if kind == _LINK and (is_named or is_manifest_name(name)):
-            raise SourceError(f"{name} is a symbolic link, which is not followed: name the file that it leads to")
-        if kind == _SUBMODULE and is_named:
+        if kind == _LINK:
+            raise SourceError(f"{name} is {_LINK_REASON}")
+        if kind == _SUBMODULE:
             raise SourceError(f"{name} is a submodule: enter the address of its repository")
         return kind == stat.S_IFREG
 
@@ -150,11 +166,13 @@ class CommitReader:
             if not isinstance(blob, Blob):
                 raise SourceError(f"{name} is damaged")
             content = blob.as_raw_string()
-            total += len(content)
             if len(content) > self._limits["file_bytes"]:
-                raise SourceError(f"{name} is larger than {self._limits['file_bytes']:,} bytes")
+                self._refuse(name, f"larger than {self._limits['file_bytes']:,} bytes")
+                continue
+            total += len(content)
             if total > self._limits["total_bytes"]:
                 raise SourceError(f"the files are larger than {self._limits['total_bytes']:,} bytes together")
             if content.startswith(_LFS):
-                raise SourceError(f"{name} is stored in Git LFS, which is not fetched: keep manifests in git itself")
+                self._refuse(name, _LFS_REASON)
+                continue
             yield clean_name(name), content

@@ -13,7 +13,7 @@ from applyviz.engine.objects.errors import SourceError, SourcePosition
 from applyviz.engine.objects.values import JSONObject
 from applyviz.records.models import Cluster
 from applyviz.sources.charts.model import ChartSource
-from applyviz.sources.git.model import GitSource
+from applyviz.sources.git.model import GitSource, RefusedFilesError
 from applyviz.sources.links import MOST_LINKS, UnreadLinksError
 from applyviz.web.api.problems import ProblemsError, SourceProblem
 from applyviz.web.reviews.forms.manifests import read_chart
@@ -84,6 +84,9 @@ def _list_errors(error: SourceError) -> Iterator[SourceProblem]:
                 yield from _list_errors(one)
             for file in error.files:
                 yield from (_show_problem(problem.reason, problem.position) for problem in file.problems)
+        case RefusedFilesError():
+            for refused in error.received.refused:
+                yield SourceProblem(refused.reason, field="git_repository", file=refused.name)
         case UnreadLinksError():
             for number, reason in error.reasons.items():
                 yield SourceProblem(reason, field=f"links[{number}]")

@@ -6,7 +6,7 @@ sealed for that process alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from django.conf import settings
 
@@ -15,7 +15,7 @@ from applyviz.records.models import SourceRevision
 from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.sources.charts.model import ChartSource
 from applyviz.sources.git import fetching
-from applyviz.sources.git.model import GIT, FetchedFiles, GitSource
+from applyviz.sources.git.model import GIT, FetchedFiles, GitSource, RefusedFilesError
 from applyviz.sources.rendering.choose import make_runner
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
@@ -57,10 +57,21 @@ def fetch_commit(source: GitSource, *, by: Person) -> FetchedFiles:
     return fetch_now(source, by=by) if ask_fetch is None else ask_fetch(source, by)
 
 
-def fetch_files(source: GitSource, *, by: Person) -> tuple[BundledFile, ...]:
-    """Return the files of a repository, rendered if a kustomization is named; raises `SourceError`."""
-    received = fetch_commit(source, by=by)
-    return fetching.freeze(received, source, run=make_runner(settings.APPLYVIZ_RENDERER_SOCKET))
+def fetch_files(source: GitSource, *, by: Person) -> Iterator[BundledFile]:
+    """Yield the files of a repository, rendered if a kustomization is named; raises `SourceError`.
+
+    - Files that are refused raise after the others, so that the problems of those are known too.
+    """
+    refused: RefusedFilesError | None = None
+    try:
+        received = fetch_commit(source, by=by)
+    except RefusedFilesError as error:
+        if source.kustomization:
+            raise
+        received, refused = error.received, error
+    yield from fetching.freeze(received, source, run=make_runner(settings.APPLYVIZ_RENDERER_SOCKET))
+    if refused is not None:
+        raise refused
 
 
 def find_facts(bundle: SourceBundle) -> Mapping[str, str]:

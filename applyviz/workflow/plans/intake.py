@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Protocol
+from typing import NoReturn, Protocol
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -102,6 +102,13 @@ class UnreadSourcesError(SourceError):
         return "; ".join(map(str, self.errors))
 
 
+def _raise_together(errors: Sequence[SourceError], files: tuple[ParsedFile, ...] = ()) -> NoReturn:
+    """Raise errors together with the problems of files; one alone as itself."""
+    if len(errors) == 1 and not any(file.problems for file in files):
+        raise errors[0]
+    raise UnreadSourcesError(tuple(errors), files)
+
+
 @contextmanager
 def _naming(field: str) -> Iterator[None]:
     """Let an error be one of the field that named the source, unless it names another one."""
@@ -115,9 +122,26 @@ def _read_uploads(given: ReviewInput) -> list[tuple[str, bytes]]:
     return [(name, content if isinstance(content, bytes) else content.read()) for name, content in given.files]
 
 
-def _take_files(given: ReviewInput, files: list[tuple[str, bytes]]) -> Iterator[BundledFile]:
+def _unpack(files: list[tuple[str, bytes]], into: _ChartIntake) -> Iterator[tuple[str, bytes]]:
+    """Yield uploaded files, those of archives unpacked; the error of one is noted, and the others go on."""
+    for file in files:
+        with into.collecting():
+            for name, data in archives.unpack([file]):
+                upload.check_file(name, data)
+                yield name, data
+
+
+def _take_files(given: ReviewInput, files: list[tuple[str, bytes]], into: _ChartIntake) -> Iterator[BundledFile]:
     is_rendered = bool(given.kustomization.strip().strip("/"))
-    collected = upload.collect(archives.unpack(files), takes_all=is_rendered)
+    known = len(into.errors)
+    try:
+        collected = upload.collect(_unpack(files, into), takes_all=is_rendered)
+    except upload.NoManifestsError:
+        if len(into.errors) == known:
+            raise
+        return  # those of the files say why
+    if is_rendered and len(into.errors) > known:
+        return  # what is rendered from some of the files is not what they say
     if is_rendered:
         run = make_runner(settings.APPLYVIZ_RENDERER_SOCKET)
         with _naming("kustomization"):
@@ -147,14 +171,26 @@ class _ChartIntake:
         except SourceError as error:
             self.errors.append(error)
 
-    def refuse(self, bundle: SourceBundle) -> None:
-        """Raise the errors together with the problems of the files that were read; return without any error."""
+    def check_limits(self, bundle: SourceBundle) -> None:
+        """Refuse sources that are too large together, with the errors of others; they are not parsed."""
+        try:
+            source_mix.check_limits(bundle)
+        except SourceError as error:
+            _raise_together([*self.errors, error])
+
+    def refuse(self, bundle: SourceBundle, namespace: str) -> None:
+        """Raise the errors together with what is wrong in the files that were read; return without any error."""
         if not self.errors:
             return
         files = read_files(bundle).files if bundle.files else ()
-        if len(self.errors) == 1 and not any(file.problems for file in files):
-            raise self.errors[0]
-        raise UnreadSourcesError(tuple(self.errors), files)
+        self.check_duplicates(bundle, files, namespace)
+        _raise_together(self.errors, files)
+
+    def check_duplicates(self, bundle: SourceBundle, files: tuple[ParsedFile, ...], namespace: str) -> None:
+        """Note objects that two sources name; entries of a channel for several versions may share objects."""
+        if read_channel(files, bundle) is None:
+            with self.collecting():
+                source_mix.check_duplicates(bundle, files, namespace=namespace)
 
 
 def _take_chart(given: ReviewInput, by: Person, into: _ChartIntake) -> Iterator[BundledFile]:
@@ -176,7 +212,7 @@ def _take_chart(given: ReviewInput, by: Person, into: _ChartIntake) -> Iterator[
                 )
     if files:
         with into.collecting():
-            yield from _take_files(given, files)
+            yield from _take_files(given, files, into)
     if into.chart is not None:
         yield from into.chart.files
 
@@ -208,17 +244,17 @@ def _take_repository(given: ReviewInput, source: GitSource, by: Person, into: _C
     yield from into.chart.files
 
 
-def _fetch_links(given: tuple[str, ...]) -> tuple[BundledFile, ...]:
-    """Fetch every link, several at once; raises `UnreadLinksError` with all that failed."""
+def _fetch_links(given: tuple[str, ...]) -> Iterator[BundledFile]:
+    """Fetch every link, several at once; raises `UnreadLinksError` with all that failed, after the others."""
     if len(given) > links.MOST_LINKS:
         raise SourceError(f"more than {links.MOST_LINKS} links")
     if not given:
-        return ()
+        return
     found = _fetch_each(given)
+    yield from (one for one in found if isinstance(one, BundledFile))
     failed = {n: str(one) for n, one in enumerate(found) if isinstance(one, SourceError)}
     if failed:
         raise links.UnreadLinksError(given, failed)
-    return tuple(one for one in found if isinstance(one, BundledFile))
 
 
 def _fetch_each(given: Sequence[str]) -> list[BundledFile | SourceError]:
@@ -282,17 +318,18 @@ def read_manifests(given: ReviewInput, *, by: Person) -> Intake:
     """Freeze the input and parse it once; fetches links and repositories.
 
     - Raises `SourceError` for input that is too large, unreachable or cannot be rendered, or that names an object in
-      two sources; `UnreadSourcesError` if several sources fail, or one fails while others have problems. Without an
+      two sources; `UnreadSourcesError` if several errors meet, or one meets problems of documents. Without an
       error, problems of single documents do not raise: they are in the files.
     """
     rendered = _ChartIntake()
     bundle = SourceBundle.of(_name_apart(_take_all(given, by, rendered)))
-    source_mix.check_limits(bundle)
-    rendered.refuse(bundle)
+    rendered.check_limits(bundle)
+    rendered.refuse(bundle, given.namespace)
     found = read_files(bundle)
     whole = fetch_addons(bundle, found.files, _fetch_each)
     found = found if whole is bundle else read_files(whole)
-    if read_channel(found.files, whole) is None:  # entries of a channel for several versions may share objects
-        source_mix.check_duplicates(whole, found.files, namespace=given.namespace)
+    rendered.check_duplicates(whole, found.files, given.namespace)
+    if rendered.errors:
+        _raise_together(rendered.errors, found.files)
     whole = replace(whole, lines=found.lines)
     return Intake(_add_notes(whole, rendered, found.files), found.files)

@@ -21,7 +21,7 @@ from applyviz.engine.planning.digest.serialize import options_from_json, to_json
 from applyviz.records.models import ApplyRun, Cluster, Plan, Review
 from applyviz.records.worker_enums import WorkerRequestKind
 from applyviz.sandbox.api.http import WatchPosition
-from applyviz.sources.git.model import GitSource
+from applyviz.sources.git.model import GitSource, RefusedFilesError
 from applyviz.workflow import runs
 from applyviz.workflow.clusters import cluster_access, lifecycle, registration, sandboxes
 from applyviz.workflow.foundation import access
@@ -163,7 +163,10 @@ def _secret_access(asked: Asked) -> Act:
 
 
 def _git(asked: Asked) -> Act:
-    received = git_sources.fetch_now(msgspec.convert(asked.content, GitSource), by=asked.person)
+    try:
+        received = git_sources.fetch_now(msgspec.convert(asked.content, GitSource), by=asked.person)
+    except RefusedFilesError as error:
+        received = error.received
     return lambda: msgspec.to_builtins(received)
 
 

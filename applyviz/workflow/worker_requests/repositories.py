@@ -12,7 +12,7 @@ from applyviz.engine.objects.errors import SourceError
 from applyviz.records.models import RepositoryCredential
 from applyviz.records.sealing import can_open
 from applyviz.records.worker_enums import WorkerRequestKind
-from applyviz.sources.git.model import FetchedFiles, GitSource
+from applyviz.sources.git.model import FetchedFiles, GitSource, RefusedFilesError
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.worker_questions import (
     RefusedError,
@@ -30,12 +30,15 @@ _UNREADABLE = 409
 
 
 def fetch_repository(source: GitSource, by: Person) -> FetchedFiles:
-    """Return the files of a repository, fetched as this person; raises `SourceError` with what to do."""
+    """Return the files of a repository, fetched as this person; raises `SourceError` with what to do.
+
+    - Raises `RefusedFilesError`, as fetching here does, if some files are not taken.
+    """
     if can_open():
         return git_sources.fetch_now(source, by=by)
     question = WorkerQuestion(WorkerRequestKind.GIT, by, content=msgspec.to_builtins(source))
     try:
-        return msgspec.convert(ask_sealed(question, patience=_PATIENCE), FetchedFiles)
+        received = msgspec.convert(ask_sealed(question, patience=_PATIENCE), FetchedFiles)
     except msgspec.ValidationError:
         raise SourceError("the answer of the worker cannot be read") from None
     except UnfinishedError:
@@ -44,6 +47,9 @@ def fetch_repository(source: GitSource, by: Person) -> FetchedFiles:
         if refused.status != _UNREADABLE:
             raise
         raise SourceError("; ".join(refused.reasons)) from None
+    if received.refused:
+        raise RefusedFilesError(received)
+    return received
 
 
 def check_repository(credential: RepositoryCredential, repository: str, *, by: Person) -> str:

@@ -49,6 +49,18 @@ def test_program_opens_and_continues_a_review_of_a_repository(program, sent, rep
     assert Plan.objects.get(number=2).revision.provenance["git"]["commit"] == newer
 
 
+def test_every_file_that_is_not_taken_is_named_beside_the_problems_of_the_others(program, sent, repository):
+    lfs = b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n"
+    repository.commit({"deploy/a.yaml": lfs, "deploy/b.yaml": lfs, "deploy/c.yaml": b"a: ["})
+
+    refused = program.post("reviews/", sent)
+
+    problems = [(p.get("field"), p.get("file")) for p in refused.json()["error"]["problems"]]
+    assert refused.status_code == 422
+    named = [("git_repository", "deploy/a.yaml"), ("git_repository", "deploy/b.yaml"), (None, "deploy/c.yaml")]
+    assert problems == named
+
+
 def test_plan_names_its_commit_and_its_sources_in_order(program, sent, repository):
     program.post("reviews/", {**sent, "files": [{"name": "more.yaml", "content": config_map("more", a="1")}]})
 

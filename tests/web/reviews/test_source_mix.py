@@ -44,15 +44,20 @@ def authority(tmp_path_factory):
 
 
 @pytest.fixture
-def fill(authority, settings, monkeypatch):
+def repository() -> GitRepository:
+    found = GitRepository()
+    found.commit({"app.yaml": config("of-git")})
+    return found
+
+
+@pytest.fixture
+def fill(authority, repository, settings, monkeypatch):
     """Every source at once: an upload, a chart, a paste, two links and a repository."""
     output = b"---\n# Source: shop/templates/app.yaml\n" + config("of-chart")
     run = lambda job, limits: Rendered(0, b"" if "--show-only" in job.arguments else output, "")  # noqa: E731
     monkeypatch.setattr(charts, "make_runner", lambda socket: run)
     monkeypatch.setattr(url, "fetch", answer_link)
     rows.make_cluster()
-    repository = GitRepository()
-    repository.commit({"app.yaml": config("of-git")})
     form = {"title": "Mix", "cluster": "shop", "namespace": "shop", "mode": "server", "field_manager": "ci"}
     with serving_git({PATH: repository}, authority.context("localhost")) as server:
         settings.APPLYVIZ_LINK_HOSTS = (server.origin,)
@@ -158,6 +163,45 @@ def test_every_source_that_fails_is_named_at_once(as_alice, fill, monkeypatch):
     assert "canary" not in page
     assert "is the archive of a Helm chart" not in page, "it is named as the chart, which waits for the namespace"
     assert Review.objects.count() == 0
+
+
+LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n"
+
+
+def test_files_of_sources_that_are_refused_keep_their_problems(as_alice, fill, repository, monkeypatch):
+    """What was read of a source is parsed although other parts of it, or other sources, are refused."""
+
+    def answer(link, **_):
+        if link == LINKS[1]:
+            return refuse_link(link)
+        return BundledFile("first.yaml", b"kind: [", {"from": "link", "url": link, "final_url": link})
+
+    monkeypatch.setattr(url, "fetch", answer)
+    repository.commit(
+        {"app.yaml": b"a:\n  - b: [", "big.yaml": LFS, "bigger.yaml": LFS, "twin.yaml": config("of-upload")}
+    )
+    uploads = [SimpleUploadedFile("app.yaml", config("of-upload"))]
+    uploads += [SimpleUploadedFile("broken.tgz", b"no archive"), SimpleUploadedFile("odd.yaml", b"{")]
+    page = read(as_alice.post(ADD, fill(manifests=uploads, chart="")))
+    assert "b does not answer" in page
+    assert "first.yaml:2:1" in page
+    assert "broken.tgz" in page
+    assert "odd.yaml:1:2" in page
+    text = re.sub(r"<[^>]*>", "", page)
+    assert "big.yaml: stored in Git LFS" in text
+    assert "bigger.yaml: stored in Git LFS" in text
+    assert re.search(r"localhost\S*app\.yaml:3:1", text)
+    assert "of the repository" in page
+    assert "is in the upload too, at app.yaml:1:1" in page
+    assert Review.objects.count() == 0
+
+
+def test_objects_of_two_sources_do_not_hide_the_problems_of_files(as_alice, fill):
+    twin = config("of-upload").decode() + "---\nkind: [\n"
+    page = read(as_alice.post(ADD, fill(text=twin)))
+
+    assert "is in the upload too" in page
+    assert "pasted.yaml:9" in page
 
 
 def test_sources_of_a_refused_form_are_read(as_alice, fill):

@@ -15,6 +15,7 @@ from applyviz.engine.manifests.documents import ParsedFile
 from applyviz.engine.objects.errors import SourceError
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.sources.bundle import SourceBundle
+from applyviz.sources.git.model import RefusedFilesError
 from applyviz.sources.links import UnreadLinksError, hide_query
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.plans.intake import ReviewInput, UnreadSourcesError, read_manifests
@@ -114,6 +115,8 @@ def _present_error(error: SourceError) -> Iterator[FoundProblem]:
             for one in error.errors:
                 yield from _present_error(one)
             yield from _present_problems(error.files, [])
+        case RefusedFilesError():
+            yield from (FoundProblem(one.reason, one.name) for one in error.received.refused)
         case UnreadLinksError():
             for number, reason in error.reasons.items():
                 yield FoundProblem(reason, hide_query(error.links[number]))
