@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 from applyviz.engine.requests.options import Propagation
 
 PROPAGATIONS = [
-    (Propagation.BACKGROUND.value, _("Background: objects that belong to it are deleted after it")),
-    (Propagation.FOREGROUND.value, _("Foreground: objects that belong to it are deleted before it")),
-    (Propagation.ORPHAN.value, _("Orphan: objects that belong to it stay")),
+    (Propagation.BACKGROUND.value, _("Background: dependents are deleted after their owner")),
+    (Propagation.FOREGROUND.value, _("Foreground: dependents are deleted before their owner")),
+    (Propagation.ORPHAN.value, _("Orphan: dependents stay")),
 ]

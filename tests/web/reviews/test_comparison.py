@@ -7,10 +7,12 @@ from django.test import Client
 from django.urls import reverse
 
 from applyviz.engine.objects.exchange import Request
+from applyviz.engine.objects.paths import fields
 from applyviz.engine.planning.digest.serialize import options_from_json, options_to_json
-from applyviz.engine.requests.options import Order, Prune, PruneMode
+from applyviz.engine.requests.options import ApplyOptions, Handover, Order, Prune, PruneMode, Replacement
 from applyviz.records import triggers
 from applyviz.web.reviews.pages import comparison
+from applyviz.web.reviews.pages.option_words import LABELS, compare_options, list_values
 from applyviz.workflow.approvals import approving
 from applyviz.workflow.plans import comparisons, planner, reviews
 from tests.shared_stories import share_story
@@ -119,18 +121,46 @@ def test_object_that_was_created_anew_is_named_without_its_uid(team, bobs):
     assert "metadata.uid" not in compared + shown
 
 
-def test_every_option_that_differs_between_plans_is_named(team):
+def test_every_option_that_differs_between_plans_is_named_in_words(team):
     first, second = (team.plan(config_map(color="blue")) for _ in range(2))
     options = options_from_json(second.options)
-    second.options = options_to_json(replace(options, order=Order.AS_GIVEN, prune=Prune(PruneMode.ALLOWLIST, ("v1",))))
+    changed = replace(
+        options,
+        order=Order.AS_GIVEN,
+        prune=Prune(PruneMode.ALLOWLIST, ("core/v1/ConfigMap",)),
+        replacement=Replacement(("batch/Job/default/migrate",)),
+        handovers=(Handover(("apps", "Deployment", "shop", "web"), fields("spec", "replicas")),),
+        takes_from=("helm",),
+        has_preconditions=False,
+    )
+    second.options = options_to_json(changed)
 
-    told = comparison._compare_frames(first, second)
+    assert [(str(one.label), one.first, one.second) for one in comparison._compare_frames(first, second)] == [
+        ("Ownership from", "none", "helm"),
+        ("Prune", "nothing", "by allowlist"),
+        ("Kinds to prune", "none", "core/v1/ConfigMap"),
+        ("Order", "by dependencies", "as in the files"),
+        ("Check uid and resourceVersion", "on", "off"),
+        ("Fields given up", "none", "Deployment/web in shop .spec.replicas to handover-to-hpa"),
+        ("Objects to replace", "none", "Job/migrate in default"),
+    ]
 
-    assert {(one.label, one.first, one.second) for one in told} == {
-        ("order", options.order.value, "as-given"),
-        ("prune.mode", "none", "allowlist"),
-        ("prune.allowlist[0]", "none", "v1"),
-    }
+
+def test_long_lists_of_options_say_what_each_plan_has_alone():
+    jobs = tuple(f"batch/Job/default/j{n}" for n in range(9))
+    first = ApplyOptions(left_out=jobs[:8])
+    (told,) = compare_options(first, replace(first, left_out=(*jobs[1:8], jobs[8])))
+    (turned,) = compare_options(first, replace(first, left_out=jobs[7::-1]))
+
+    assert (told.first, told.second) == (
+        "Job/j0 in default, 7 in both plans",
+        "Job/j8 in default, 7 in both plans",
+    )
+    assert turned.second == "the same, with other details or in another order"
+
+
+def test_every_option_has_a_label():
+    assert {name for name, _value in list_values(ApplyOptions())} == set(LABELS)
 
 
 @pytest.mark.long

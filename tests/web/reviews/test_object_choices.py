@@ -58,6 +58,8 @@ def test_refused_object_offers_its_replacement_and_the_choice_makes_the_next_pla
     assert address(refused) in page
     changes = author.get(f"{reverse('reviews:show-changes', args=[refused.review.number, 1])}?at=0").content.decode()
     assert ("Replace Job/migrate" in changes, address(refused) in changes) == (True, True)
+    assert "Dependents" in changes
+    assert "Background: dependents are deleted after their owner" in changes
     assert "does not let this field change after creation" in changes
 
     answer = author.post(address(refused), {"choice": "replace", "propagation": "Foreground"})

@@ -6,7 +6,7 @@ The page details a bounded number of objects and fields and says how many it omi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from django.urls import reverse
@@ -14,15 +14,12 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from applyviz.engine.diff.free_form import FreeDifference, diff_free
-from applyviz.engine.objects.accessors import as_text
 from applyviz.engine.objects.refs import ObjectRef
-from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.digest.comparison import FieldMove, ObjectMove, Pair
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.schema.walk import MISSING
 from applyviz.records.enums import PlanState
 from applyviz.records.models import Plan, Resolution
@@ -31,10 +28,9 @@ from applyviz.web.components.notices import Notice
 from applyviz.web.components.object_links import link_change
 from applyviz.web.components.owners import OwnerChip, present_owners
 from applyviz.web.components.values import ABSENT, Shown, show_value
-from applyviz.web.reviews.pages.plan_names import MODE_WORDS
+from applyviz.web.reviews.pages.option_words import ObjectDifference, compare_options
 from applyviz.web.reviews.pane.fields import render_short
 from applyviz.web.reviews.pane.resolutions import RESOLUTION_WORDS
-from applyviz.web.settings.pages.policies import print_setting
 from applyviz.workflow import worker_requests
 from applyviz.workflow.approvals import approving, quorum
 from applyviz.workflow.plans import comparisons
@@ -84,15 +80,6 @@ class MovedObject:
     more: int = 0
     is_detailed: bool = True
     is_another_object: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectDifference:
-    """A difference of the plans as a whole: source, mode, field manager, resolutions."""
-
-    label: str | Promise
-    first: str
-    second: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,25 +150,11 @@ def _name_source(plan: Plan, other: Plan) -> str:
 
 def _compare_frames(first: Plan, second: Plan) -> tuple[ObjectDifference, ...]:
     rows = (
-        (_("source"), _name_source(first, second), _name_source(second, first)),
-        (_("resolutions applied"), str(len(first.decisions)), str(len(second.decisions))),
+        (_("Source"), _name_source(first, second), _name_source(second, first)),
+        (_("Resolutions applied"), str(len(first.decisions)), str(len(second.decisions))),
     )
     differences = [ObjectDifference(label, old[:40], new[:40]) for label, old, new in rows if old != new]
-    return (*differences, *map(_present_option, diff_free(_list_options(first), _list_options(second))))
-
-
-def _list_options(plan: Plan) -> JSONObject:
-    """Return every option, defaults included."""
-    options: JSONObject = asdict(options_from_json(plan.options))
-    return options
-
-
-def _present_option(one: FreeDifference) -> ObjectDifference:
-    values = (
-        str(MODE_WORDS[ApplyMode(as_text(value))]) if one.path == ("mode",) else print_setting(value)
-        for value in (one.before, one.after)
-    )
-    return ObjectDifference(one.name.replace("_", " "), *values)
+    return (*differences, *compare_options(*(options_from_json(plan.options) for plan in (first, second))))
 
 
 def _headline(count: int, total: int, *, has_frame: bool) -> str:
