@@ -1,12 +1,23 @@
-"""Messages of a server, kubectl or kustomize, folded behind a sentence of ours where one fits."""
+"""Messages of a server, kubectl or kustomize, folded behind a sentence of ours where one fits.
+
+Rule: `field.Error` of apimachinery prints the kind of the error, the value as JSON or as Go prints it, and the detail.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from django.utils.translation import gettext
 
 from applyviz.engine.explain.server_refusals import find_refusal
+
+# A map, a list or a Go value; texts in quotes and numbers are short and say what is wrong.
+_VALUE = re.compile(r"^(?P<kind>[A-Z][\w ]*): (?:[\[{]|[\w.*&\[\]]+\{).*[\]}]: (?P<detail>.+)$", re.DOTALL)
+_NAMED = re.compile(r"(?<![\w\"'.])([a-z][\w.\[\]]{0,200}): (?:Invalid value|Forbidden): ")
+_LONGEST = 65_536
+_MOST_NAMED, _IMMUTABLE = 3, "immutable"
+_INVALID = "Invalid value"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +29,24 @@ class ServerText:
 
 
 def fold(text: str) -> ServerText:
-    """Return the sentence for an error with its original text; masked texts stay masked."""
+    """Return the sentence for an error with its original text; masked texts stay masked.
+
+    - A sentence about fields that are immutable names them.
+    """
     found = find_refusal(text)
-    return ServerText(gettext(found.sentence), text) if found else ServerText(text)
+    if found is None:
+        return ServerText(text)
+    sentence = gettext(found.sentence)
+    names = list(dict.fromkeys(_NAMED.findall(text[:_LONGEST]))) if found.kind == _IMMUTABLE else []
+    return ServerText(f"{', '.join(names[:_MOST_NAMED])}: {sentence}" if names else sentence, text)
+
+
+def leave_out_value(message: str) -> str:
+    """Return what a server says of a field without a value of many parts, which is in the whole message.
+
+    - "Invalid value: {…}: field is immutable" becomes "field is immutable".
+    """
+    found = _VALUE.match(message[:_LONGEST])
+    if found is None:
+        return message
+    return found["detail"] if found["kind"] == _INVALID else f"{found['kind']}: {found['detail']}"

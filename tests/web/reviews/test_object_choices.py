@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+
 import pytest
 from django.urls import reverse
 
@@ -11,6 +13,7 @@ from applyviz.engine.requests.options import Propagation, Replacement
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import AuditEntry
 from applyviz.web.components.object_links import link_alone
+from applyviz.web.components.server_text import fold, leave_out_value
 from applyviz.workflow.plans import planner, reviews
 from tests.stories import Team
 
@@ -68,6 +71,40 @@ def test_refused_object_offers_its_replacement_and_the_choice_makes_the_next_pla
     assert answer.headers["Location"] == reverse("reviews:show-plan", args=[refused.review.number, 2])
     options = options_from_json(made.options)
     assert (options.replacement, options.propagation) == (Replacement(objects=(KEY,)), Propagation.FOREGROUND)
+
+
+def test_refusal_names_the_immutable_field_and_folds_its_value(author, refused):
+    page = html.unescape(read(author, refused))
+    main, _summary, behind = page.partition("Server message")
+
+    assert "spec.template: Kubernetes does not let this field change after creation" in main
+    assert "spec.template: field is immutable" in main
+    assert "Invalid value" not in main
+    assert 'spec.template: Invalid value: {"' in behind
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ('Invalid value: {"a": {"b": "}: x"}}: field is immutable', "field is immutable"),
+        ("Invalid value: core.PodTemplateSpec{ObjectMeta:v1.ObjectMeta{}}: field is immutable", "field is immutable"),
+        ("Invalid value: []core.Volume{}: must be named", "must be named"),
+        ('Unsupported value: {"a": 1}: supported values: "b"', 'Unsupported value: supported values: "b"'),
+        ("Invalid value: 99999999: must be between 1 and 65535", None),
+        ('Invalid value: "a b": must be a label', None),
+        ("Required value", None),
+    ],
+)
+def test_values_of_many_parts_are_left_out_of_main_texts(message, shown):
+    assert leave_out_value(message) == (shown or message)
+
+
+def test_fields_that_are_immutable_are_named_at_most_three():
+    one = "%s: Invalid value: {}: field is immutable"
+    text = f'Job "x" is invalid: [{", ".join(one % f"spec.f{n}" for n in range(5))}]'
+
+    assert fold(text).sentence.startswith("spec.f0, spec.f1, spec.f2: Kubernetes does not let this field change")
+    assert fold("field is immutable").sentence.startswith("Kubernetes does not let this field change")
 
 
 @pytest.mark.long

@@ -15,7 +15,7 @@ from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.web.components.badges import LEVEL_STYLES, OBJECT_STYLES
 from applyviz.web.components.notices import AcknowledgeAction, Notice, PostAction
 from applyviz.web.components.phrases import describe_risk, title_risk
-from applyviz.web.components.server_text import fold
+from applyviz.web.components.server_text import fold, leave_out_value
 
 
 def _present_risks(
@@ -49,7 +49,7 @@ def _describe_conflicts(change: PlannedObject) -> str:
 def _describe_server_error(server_error: ServerError) -> str:
     """Return a problem of one field with its position in the file."""
     position = f"{server_error.position}: " if server_error.position.line else ""
-    return f"{position}{server_error.field}: {server_error.message}"
+    return f"{position}{server_error.field}: {leave_out_value(server_error.message)}"
 
 
 def _present_left_out(change: PlannedObject, left: LeftOut, url: str) -> Notice:
