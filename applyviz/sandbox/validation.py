@@ -37,7 +37,7 @@ from applyviz.kubernetes.v1_36.validation import (
     webhooks,
     workloads,
 )
-from applyviz.sandbox.cel.syntax import NotReadableError, parse
+from applyviz.sandbox.expressions import validate_expressions
 from applyviz.sandbox.schema import structural
 from applyviz.sandbox.schema.definition_schemas import check_schema
 from applyviz.sandbox.schema.ratcheting import find_child
@@ -104,9 +104,6 @@ _WHOLE_ON_UPDATE = frozenset(
         *("roles", "clusterroles", "rolebindings", "clusterrolebindings"),
     }
 )
-_POLICIES = ("validatingadmissionpolicies", "mutatingadmissionpolicies")
-_WEBHOOKS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
-_EXPRESSIONS = ("variables", "matchConditions", "validations")
 
 
 def _name_problems(target: ResourceTarget, name: str) -> list[str]:
@@ -169,32 +166,6 @@ def _validate_type(target: ResourceTarget, obj: JSONObject) -> list[FieldError]:
     return [invalid(n, obj.get(n, ""), f"must be {w}") for n, w in wanted.items() if obj.get(n, "") != w]
 
 
-def _validate_expressions(target: ResourceTarget, obj: JSONObject) -> Iterator[FieldError]:
-    """Yield the expressions that cannot be read; the types of what they use are not checked."""
-    for path, text in _list_expressions(target, obj):
-        try:
-            parse(text)
-        except NotReadableError as error:
-            yield invalid(path, text, f"compilation failed: {error}")
-
-
-def _list_expressions(target: ResourceTarget, obj: JSONObject) -> Iterator[tuple[str, str]]:
-    """Yield the expressions of admission policies, webhooks and claims of devices, with their paths."""
-    if target.plural in _POLICIES:
-        lists = [(f"spec.{part}", get_at(obj, ("spec", part))) for part in _EXPRESSIONS]
-    elif target.plural in _WEBHOOKS:
-        hooks = enumerate(obj.get("webhooks") or ())
-        lists = [(f"webhooks[{i}].matchConditions", hook.get("matchConditions")) for i, hook in hooks]
-    else:
-        yield from devices.list_expressions(target.plural, obj)
-        return
-    for path, entries in lists:
-        for i, entry in enumerate(entries or ()):
-            text = entry.get("expression") or ""
-            if text.strip():  # an empty one is refused as such
-                yield f"{path}[{i}].expression", text
-
-
 def validate_create(target: ResourceTarget, obj: JSONObject) -> Iterator[FieldError]:
     """Yield the problems of a new object."""
     meta = obj["metadata"]
@@ -208,7 +179,7 @@ def validate_create(target: ResourceTarget, obj: JSONObject) -> Iterator[FieldEr
     if target.struct is None:
         yield from _validate_custom(target, obj)
     elif (rule := _CREATE.get(target.plural)) is not None:
-        yield from chain(rule(obj), _validate_schemas(target, obj), _validate_expressions(target, obj))
+        yield from chain(rule(obj), _validate_schemas(target, obj), validate_expressions(target, obj))
 
 
 def validate_update(
@@ -232,7 +203,7 @@ def validate_update(
         create = _CHANGED.get(target.plural) or _CREATE.get(target.plural)
         update = _UPDATE.get(target.plural)
         yield from chain(create(obj) if create else (), update(obj, live) if update else ())
-        yield from chain(_validate_schemas(target, obj), _validate_expressions(target, obj))
+        yield from chain(_validate_schemas(target, obj), validate_expressions(target, obj))
     elif target.plural == "services":
         is_balanced = get_at(obj, ("spec", "type")) == "LoadBalancer"
         if get_at(obj, ("status", "loadBalancer", "ingress")) and not is_balanced:

@@ -39,16 +39,17 @@ def list_kind_inputs(seed: str = "") -> Iterator[JSONObject]:
     written = yaml.safe_load(FILE.read_text(encoding="utf-8"))
     for kind in written["kinds"]:
         definition = written["definitions"].get(kind.get("definition"), "")
-        yield from _place(kind["object"], definition, _list_inputs(kind["object"], kind["fields"], seed))
+        yield from place_inputs(kind["object"], definition, _list_inputs(kind["object"], kind["fields"], seed))
 
 
 def list_rule_inputs() -> Iterator[JSONObject]:
     """Return the inputs of `playground-rules.yaml`: each value in a new object and as a change."""
     for kind in yaml.safe_load(RULES.read_text(encoding="utf-8"))["kinds"]:
-        yield from _place(kind["object"], "", _list_refusals(kind["object"], kind["fields"]))
+        yield from place_inputs(kind["object"], "", _list_refusals(kind["object"], kind["fields"]))
 
 
-def _place(obj: JSONObject, definition: str, inputs: Iterable[JSONObject]) -> Iterator[JSONObject]:
+def place_inputs(obj: JSONObject, definition: str, inputs: Iterable[JSONObject]) -> Iterator[JSONObject]:
+    """Return the inputs of an object with where it lives, and with names of their own where they live together."""
     is_cluster_scoped = not _is_namespaced(obj, definition)
     for number, one in enumerate(inputs):
         named = copy.deepcopy(one)

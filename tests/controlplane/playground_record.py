@@ -3,7 +3,7 @@
 `python -m tests.controlplane.playground_record FOLDER` writes `playground.jsonl.gz`, one input with its answer a line,
 for `manage.py conformance`; with `kinds` behind it, it writes `playground-kinds.jsonl.gz`, the inputs of every kind;
 with `kinds SEED`, it writes `playground-SEED.jsonl.gz`, other inputs of every kind; with `rules`, it writes
-`playground-rules.jsonl.gz`, what rules refuse.
+`playground-rules.jsonl.gz`, what rules refuse; with `everyday`, `playground-everyday.jsonl.gz`, what people try.
 The live object of an input is read from the server, with its field owners.
 """
 
@@ -32,12 +32,13 @@ from tests.controlplane.binaries import find_binaries
 from tests.controlplane.controlplane import ControlPlane, Server
 from tests.controlplane.fixed_fields import Asker
 from tests.controlplane.kubectl_side import wait_until_established
-from tests.controlplane.playground_kinds import list_kind_inputs, list_rule_inputs
+from tests.controlplane.playground_kinds import list_kind_inputs, list_rule_inputs, place_inputs
 
 HERE = Path(__file__).parent
 FILE = "playground.jsonl.gz"
 KINDS_FILE = "playground-kinds.jsonl.gz"
 RULES_FILE = "playground-rules.jsonl.gz"
+EVERYDAY_FILE = "playground-everyday.jsonl.gz"
 _WORKERS = 2
 # Kinds of which only one object can be live: of one name, or of one port of all nodes.
 _ALONE = ("CustomResourceDefinition", "Service")
@@ -52,12 +53,22 @@ def list_inputs() -> Iterator[Input]:
     yield from _list_rows(yaml.safe_load((HERE / "playground-fields.yaml").read_text()))
 
 
-def _list_rows(written: Mapping[str, Any]) -> Iterator[Input]:
+def list_everyday_inputs() -> Iterator[Input]:
+    """Return what people try: those of one object after the other; new objects in one of the modes."""
+    written = yaml.safe_load((HERE / "playground-everyday.yaml").read_text(encoding="utf-8"))
+    for name, obj in written["objects"].items():
+        fields = [one for one in written["fields"] if one["object"] == name]
+        rows = (dict(one) for one in _list_rows({**written, "fields": fields}, is_new_once=True))
+        yield from place_inputs(obj, written["definitions"].get(name, ""), rows)
+
+
+def _list_rows(written: Mapping[str, Any], *, is_new_once: bool = False) -> Iterator[Input]:
     seen: dict[str, int] = {}
     for fields in written["fields"]:
         definition = written["definitions"].get(fields["object"], "")
-        for row in fields["rows"]:
-            for mode in fields.get("modes", ("client", "server")):
+        for number, row in enumerate(fields["rows"]):
+            once = (("client", "server")[number % 2],) if is_new_once and row.get("new") else ()
+            for mode in once or fields.get("modes", ("client", "server")):
                 base = f"{fields['object']}-{fields['path'].split('.')[-1].lower()}-{mode}"
                 seen[base] = seen.get(base, 0) + 1
                 obj = written["objects"][fields["object"]]
@@ -240,6 +251,8 @@ def _choose(words: Sequence[str]) -> tuple[str, list[Input]]:
     """Return the file that is asked for and its inputs."""
     if "rules" in words:
         return RULES_FILE, list(list_rule_inputs())
+    if "everyday" in words:
+        return EVERYDAY_FILE, list(list_everyday_inputs())
     is_wide, seed = "kinds" in words, "".join(words[1:])
     file = f"playground-{seed}.jsonl.gz" if seed else KINDS_FILE if is_wide else FILE
     return file, list(list_kind_inputs(seed) if is_wide else list_inputs())

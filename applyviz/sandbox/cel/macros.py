@@ -30,6 +30,14 @@ def expand(node: Call, compile_node: Compile) -> Step | None:
     return shape.make(compile_node(node.target), [str(n) for n in names], bodies)
 
 
+def count_names(node: Call) -> int:
+    """Return how many variables a call binds to the entries of its target, 0 if it is no macro that binds any."""
+    shape = _MACROS.get((node.function, len(node.arguments))) if node.target is not None else None
+    if shape is None or any(_name(one) is None for one in node.arguments[: shape.names]):
+        return 0
+    return shape.names
+
+
 def _name(node: Node) -> str | None:
     return node.name if isinstance(node, Name) else None
 

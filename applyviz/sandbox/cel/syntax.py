@@ -59,9 +59,10 @@ class NotReadableError(CelError):
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A literal value."""
+    """A literal value; `at` of a node is where the server points at it."""
 
     value: object
+    at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ class Name:
     """A variable."""
 
     name: str
+    at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ class Select:
     operand: Node
     field: str
     is_optional: bool = False
+    at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,7 @@ class Index:
     operand: Node
     index: Node
     is_optional: bool = False
+    at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,7 @@ class Call:
     function: str
     arguments: tuple[Node, ...]
     target: Node | None = None
+    at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +108,7 @@ class ListOf:
     """`[a, ?b]`: each entry with whether it is optional."""
 
     entries: tuple[tuple[Node, bool], ...]
+    at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +116,7 @@ class MapOf:
     """`{a: b, ?c: d}`: each key and value with whether it is optional."""
 
     entries: tuple[tuple[Node, Node, bool], ...]
+    at: int = 0
 
 
 Node = Literal | Name | Select | Index | Call | ListOf | MapOf
@@ -143,16 +150,16 @@ def parse(text: str) -> Node:
     return _ExpressionParser(_split(text)).read()
 
 
-def _split(text: str) -> list[tuple[str, str]]:
+def _split(text: str) -> list[tuple[str, str, int]]:
     tokens, at = [], 0
     while at < len(text):
         found = _TOKEN.match(text, at)
         if found is None:
             raise NotReadableError(f"Syntax error: token recognition error at: {text[at : at + 1]!r}")
         if found.lastgroup != "space":
-            tokens.append((found.lastgroup or "", found.group()))
+            tokens.append((found.lastgroup or "", found.group(), at))
         at = found.end()
-    return [*tokens, ("end", "<EOF>")]
+    return [*tokens, ("end", "<EOF>", at)]
 
 
 def _unescape(text: str) -> str:
@@ -198,7 +205,7 @@ def _read_int(token: str, is_negative: bool = False) -> int:
 class _ExpressionParser:
     """Descends through the levels of the grammar; operators of one level are read in a loop."""
 
-    def __init__(self, tokens: list[tuple[str, str]]) -> None:
+    def __init__(self, tokens: list[tuple[str, str, int]]) -> None:
         self._tokens, self._at, self._depth = tokens, 0, 0
 
     def read(self) -> Node:
@@ -211,12 +218,17 @@ class _ExpressionParser:
     def _kind(self) -> str:
         return self._tokens[self._at][0]
 
+    @property
+    def _last(self) -> int:
+        """Where the token begins that was consumed last."""
+        return self._tokens[self._at - 1][2]
+
     def _problem(self) -> NotReadableError:
         return NotReadableError(f"Syntax error: mismatched input '{self._tokens[self._at][1]}'")
 
     def _take(self, *signs: str) -> str:
         """Consume and return the next token if it is one of these, else return "" and consume nothing."""
-        kind, text = self._tokens[self._at]
+        kind, text, _ = self._tokens[self._at]
         if kind == "sign" and text in signs:
             self._at += 1
             return text
@@ -232,56 +244,57 @@ class _ExpressionParser:
             raise NotReadableError("expression recursion limit exceeded: 250")
         found = self._binary(1)
         if self._take("?"):
+            at = self._last
             chosen = self._binary(1)
             self._need(":")
-            found = Call("?:", (found, chosen, self._expression()))
+            found = Call("?:", (found, chosen, self._expression()), at=at)
         self._depth -= 1
         return found
 
     def _binary(self, level: int) -> Node:
         left = self._unary()
         while True:
-            kind, sign = self._tokens[self._at]
+            kind, sign, at = self._tokens[self._at]
             strength = _BINARY.get(sign, 0) if kind == "sign" or sign == "in" else 0
             if strength < level or (kind not in ("sign", "name")):
                 return left
             self._at += 1
-            left = Call(sign, (left, self._binary(strength + 1)))
+            left = Call(sign, (left, self._binary(strength + 1)), at=at)
 
     def _unary(self) -> Node:
-        signs = []
+        signs, first = [], self._tokens[self._at][2]
         while sign := self._take("!", "-"):
             signs.append(sign)
         if len(set(signs)) > 1:
             raise self._problem()
-        kind, text = self._tokens[self._at]
+        kind, text, _ = self._tokens[self._at]
         if signs and signs[-1] == "-" and kind in ("int", "float"):
             self._at += 1
             signs.pop()
             value = _read_int(text, is_negative=True) if kind == "int" else -float(text)
-            found = self._members(Literal(value))
+            found = self._members(Literal(value, first))
         else:
             found = self._members(self._primary())
         for sign in reversed(signs):
-            found = Call("!_" if sign == "!" else "-_", (found,))
+            found = Call("!_" if sign == "!" else "-_", (found,), at=first)
         return found
 
     def _members(self, found: Node) -> Node:
         while sign := self._take(".", "["):
-            is_optional = bool(self._take("?"))
+            at, is_optional = self._last, bool(self._take("?"))
             if sign == "[":
-                found = Index(found, self._expression(), is_optional)
+                found = Index(found, self._expression(), is_optional, at)
                 self._need("]")
                 continue
             name = self._identifier()
             if not is_optional and self._take("("):
-                found = Call(name, self._arguments(")"), found)
+                found = Call(name, at=self._last, arguments=self._arguments(")"), target=found)
             else:
-                found = Select(found, name, is_optional)
+                found = Select(found, name, is_optional, at)
         return found
 
     def _identifier(self) -> str:
-        kind, text = self._tokens[self._at]
+        kind, text, _ = self._tokens[self._at]
         if kind != "name":
             raise self._problem()
         self._at += 1
@@ -297,12 +310,12 @@ class _ExpressionParser:
         return tuple(found)
 
     def _primary(self) -> Node:
-        kind, text = self._tokens[self._at]
+        kind, text, at = self._tokens[self._at]
         if kind in ("int", "float", "text", "raw", "line"):
             self._at += 1
             if kind in ("int", "float"):
-                return Literal(_read_int(text) if kind == "int" else float(text))
-            return Literal(_read_text(text))
+                return Literal(_read_int(text) if kind == "int" else float(text), at)
+            return Literal(_read_text(text), at)
         if self._take("("):
             found = self._expression()
             self._need(")")
@@ -316,24 +329,29 @@ class _ExpressionParser:
 
     def _named(self) -> Node:
         name = self._identifier()
+        at = self._last
         if name in ("true", "false", "null"):
-            return Literal({"true": True, "false": False, "null": None}[name])
+            return Literal({"true": True, "false": False, "null": None}[name], at)
         if name in RESERVED or name == "in":
             raise NotReadableError(f"reserved identifier: {name}")
-        return Call(name, self._arguments(")")) if self._take("(") else Name(name)
+        if not self._take("("):
+            return Name(name, at)
+        return Call(name, at=self._last, arguments=self._arguments(")"))
 
     def _list(self) -> ListOf:
         found: list[tuple[Node, bool]] = []
+        at = self._last
         while not self._take("]"):
             is_optional = bool(self._take("?"))
             found.append((self._expression(), is_optional))
             if not self._take(","):
                 self._need("]")
                 break
-        return ListOf(tuple(found))
+        return ListOf(tuple(found), at)
 
     def _map(self) -> MapOf:
         found: list[tuple[Node, Node, bool]] = []
+        at = self._last
         while not self._take("}"):
             is_optional = bool(self._take("?"))
             key = self._expression()
@@ -342,4 +360,4 @@ class _ExpressionParser:
             if not self._take(","):
                 self._need("}")
                 break
-        return MapOf(tuple(found))
+        return MapOf(tuple(found), at)

@@ -1,19 +1,20 @@
 """Check the schema of a definition: that it is structural, that its lists and maps are possible, and its defaults.
 
 Rule: `pkg/apiserver/schema` and `pkg/apis/apiextensions/validation` of k8s.io/apiextensions-apiserver v0.36.3. Left
-out: rules of CEL and their costs.
+out: the costs of rules.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from applyviz.engine.objects.values import JSONObject, clone
 from applyviz.kubernetes.parity.patterns import PatternError, compile_pattern
 from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid, not_supported, required
 from applyviz.sandbox.schema import structural
+from applyviz.sandbox.schema.rule_types import check_expressions, is_field_path
 
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _META = ("metadata", "kind", "apiVersion")
@@ -60,7 +61,8 @@ def check_schema(schema: JSONObject, path: str, *, has_status: bool) -> Iterator
     if any(problem.body.endswith(_NOT_READ) for problem in shown):
         return  # the server stops where it cannot read a schema
     problems = [*_structure(schema, path, "root"), *_complete(schema, schema, path, path)]
-    yield from problems or _defaults(schema, path)
+    problems = problems or [*_defaults(schema, path)]
+    yield from problems or _expressions(schema, path, [problem.path for problem in shown], is_resource=True)
 
 
 def _children(schema: JSONObject, path: str) -> Iterator[tuple[JSONObject, str, str]]:
@@ -71,6 +73,16 @@ def _children(schema: JSONObject, path: str) -> Iterator[tuple[JSONObject, str, 
         yield child, f"{path}.properties[{name}]", "field"
     if isinstance(schema.get("additionalProperties"), Mapping):
         yield schema["additionalProperties"], f"{path}.additionalProperties", "field"
+
+
+def _expressions(
+    schema: JSONObject, path: str, broken: Sequence[str], *, is_resource: bool = False
+) -> Iterator[FieldError]:
+    """Yield the problems of the expressions of rules; those above a broken schema are not compiled."""
+    if not any(at.startswith(path) for at in broken):
+        yield from check_expressions(schema, path, is_resource=is_resource or bool(schema.get(_EMBEDDED)))
+    for child, below, _level in _children(schema, path):
+        yield from _expressions(child, below, broken)
 
 
 def _structure(schema: JSONObject, path: str, level: str) -> Iterator[FieldError]:
@@ -216,10 +228,10 @@ def _openapi(schema: JSONObject, path: str, top: str = "") -> Iterator[FieldErro
         yield invalid(f"{path}.{_PRESERVE}", False, "must be true or undefined")
     yield from _topology(schema, path, schema.get("type") or "")
     for i, rule in enumerate(schema.get(_RULES) or ()):
-        yield from _rule(rule, f"{path}.{_RULES}[{i}]")
+        yield from _rule(rule, f"{path}.{_RULES}[{i}]", schema)
 
 
-def _rule(rule: JSONObject, path: str) -> Iterator[FieldError]:
+def _rule(rule: JSONObject, path: str, schema: JSONObject) -> Iterator[FieldError]:
     """Yield the problems of a rule but those of its expression."""
     text, message, reason = rule.get("rule") or "", rule.get("message") or "", rule.get("reason")
     if not text.strip():
@@ -235,6 +247,8 @@ def _rule(rule: JSONObject, path: str) -> Iterator[FieldError]:
         yield required(f"{path}.messageExpression", "messageExpression must be non-empty if specified")
     if reason not in (*_REASONS, None):
         yield not_supported(f"{path}.reason", reason, _REASONS)
+    if rule.get("fieldPath") and not is_field_path(rule["fieldPath"], schema):
+        yield invalid(f"{path}.fieldPath", rule["fieldPath"], "must be a valid path")
 
 
 def _allowed(schema: JSONObject, path: str) -> Iterator[FieldError]:

@@ -1,0 +1,240 @@
+"""The types that an expression has before it is evaluated, and the functions that accept them.
+
+Rule: https://github.com/google/cel-spec/blob/master/doc/langdef.md#gradual-type-checking, the declarations of cel-go
+v0.26.0 (`common/stdlib`, `ext`), and those of Kubernetes (`pkg/cel/library` of k8s.io/apiserver v0.36.3). A function
+without a declaration here accepts anything and has a result of any type.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class StaticType:
+    """A type by its name; parameters of lists, maps and optional values; fields of objects."""
+
+    name: str
+    parameters: tuple[StaticType, ...] = ()
+    fields: Mapping[str, StaticType] | None = field(default=None, hash=False)
+
+    def __str__(self) -> str:
+        """Return the type as a server prints it."""
+        inside = ", ".join(map(str, self.parameters))
+        return f"{self.name}({inside})" if inside else self.name
+
+
+DYN, ERROR, BOOL, STRING = (StaticType(name) for name in ("dyn", "!error!", "bool", "string"))
+INT, DOUBLE, NULL = (StaticType(name) for name in ("int", "double", "null"))
+_ANYTHING = ("dyn", "!error!")
+_TAKES_NULL = ("timestamp", "duration")
+_SIMPLE = frozenset({"bool", "string", "int", "uint", "double", "bytes", "null", "type"})
+
+
+def list_of(item: StaticType) -> StaticType:
+    """Return the type of a list."""
+    return StaticType("list", (item,))
+
+
+def map_of(key: StaticType, value: StaticType) -> StaticType:
+    """Return the type of a map."""
+    return StaticType("map", (key, value))
+
+
+def optional_of(value: StaticType) -> StaticType:
+    """Return the type of an optional value."""
+    return StaticType("optional_type", (value,))
+
+
+def is_any(found: StaticType) -> bool:
+    """Return whether a value may have any type, or its type is an error that was reported."""
+    return found.name in _ANYTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What a function accepts, the target first, and its result; types of one capital letter are parameters."""
+
+    is_member: bool
+    arguments: tuple[StaticType, ...]
+    result: StaticType
+
+
+_COMPARED: Final = ("bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration")
+_NUMBERS: Final = ("int", "uint", "double")
+_DECLARED: Final = """
+!_: (bool) bool
+-_: (int) int, (double) double
+==: (A, A) bool
+!=: (A, A) bool
+in: (A, list(A)) bool, (A, map(A, B)) bool
+[]: (list(A), int) A, (map(A, B), A) B, (optional_type(list(A)), int) optional_type(A),
+  (optional_type(map(A, B)), A) optional_type(B)
+?:: (bool, A, A) A
++: (int, int) int, (uint, uint) uint, (double, double) double, (string, string) string, (bytes, bytes) bytes,
+  (list(A), list(A)) list(A), (duration, duration) duration, (duration, timestamp) timestamp,
+  (timestamp, duration) timestamp
+-: (int, int) int, (uint, uint) uint, (double, double) double, (duration, duration) duration,
+  (timestamp, timestamp) duration, (timestamp, duration) timestamp
+*: (int, int) int, (uint, uint) uint, (double, double) double
+/: (int, int) int, (uint, uint) uint, (double, double) double
+%: (int, int) int, (uint, uint) uint
+size: (string) int, (bytes) int, (list(A)) int, (map(A, B)) int,
+  string.() int, bytes.() int, list(A).() int, map(A, B).() int
+contains: string.(string) bool
+startsWith: string.(string) bool
+endsWith: string.(string) bool
+matches: string.(string) bool, (string, string) bool
+bool: (bool) bool, (string) bool
+bytes: (bytes) bytes, (string) bytes
+double: (double) double, (int) double, (string) double, (uint) double
+duration: (duration) duration, (int) duration, (string) duration
+dyn: (A) dyn
+type: (A) type(A)
+int: (int) int, (double) int, (duration) int, (string) int, (timestamp) int, (uint) int
+uint: (uint) uint, (double) uint, (int) uint, (string) uint
+string: (string) string, (bool) string, (bytes) string, (double) string, (duration) string, (int) string,
+  (timestamp) string, (uint) string, (net.IP) string, (net.CIDR) string
+timestamp: (timestamp) timestamp, (int) timestamp, (string) timestamp
+getFullYear: timestamp.() int, timestamp.(string) int
+getMonth: timestamp.() int, timestamp.(string) int
+getDate: timestamp.() int, timestamp.(string) int
+getDayOfMonth: timestamp.() int, timestamp.(string) int
+getDayOfWeek: timestamp.() int, timestamp.(string) int
+getDayOfYear: timestamp.() int, timestamp.(string) int
+getHours: timestamp.() int, timestamp.(string) int, duration.() int
+getMinutes: timestamp.() int, timestamp.(string) int, duration.() int
+getSeconds: timestamp.() int, timestamp.(string) int, duration.() int
+getMilliseconds: timestamp.() int, timestamp.(string) int, duration.() int
+charAt: string.(int) string
+indexOf: string.(string) int, string.(string, int) int, list(A).(A) int
+lastIndexOf: string.(string) int, string.(string, int) int, list(A).(A) int
+lowerAscii: string.() string
+upperAscii: string.() string
+trim: string.() string
+replace: string.(string, string) string, string.(string, string, int) string
+split: string.(string) list(string), string.(string, int) list(string)
+substring: string.(int) string, string.(int, int) string
+join: list(string).() string, list(string).(string) string
+find: string.(string) string
+findAll: string.(string) list(string), string.(string, int) list(string)
+isSorted: list(A).() bool
+min: list(A).() A
+max: list(A).() A
+sum: list(A).() A
+quantity: (string) kubernetes.Quantity
+isQuantity: (string) bool
+isGreaterThan: kubernetes.Quantity.(kubernetes.Quantity) bool, kubernetes.Semver.(kubernetes.Semver) bool
+isLessThan: kubernetes.Quantity.(kubernetes.Quantity) bool, kubernetes.Semver.(kubernetes.Semver) bool
+compareTo: kubernetes.Quantity.(kubernetes.Quantity) int, kubernetes.Semver.(kubernetes.Semver) int
+asApproximateFloat: kubernetes.Quantity.() double
+asInteger: kubernetes.Quantity.() int
+isInteger: kubernetes.Quantity.() bool
+add: kubernetes.Quantity.(kubernetes.Quantity) kubernetes.Quantity, kubernetes.Quantity.(int) kubernetes.Quantity
+sub: kubernetes.Quantity.(kubernetes.Quantity) kubernetes.Quantity, kubernetes.Quantity.(int) kubernetes.Quantity
+url: (string) kubernetes.URL
+isURL: (string) bool
+getScheme: kubernetes.URL.() string
+getHost: kubernetes.URL.() string
+getHostname: kubernetes.URL.() string
+getPort: kubernetes.URL.() string
+getEscapedPath: kubernetes.URL.() string
+getQuery: kubernetes.URL.() map(string, list(string))
+isIP: (string) bool
+isCIDR: (string) bool
+cidr: (string) net.CIDR
+sets.contains: (list(A), list(A)) bool
+sets.equivalent: (list(A), list(A)) bool
+sets.intersects: (list(A), list(A)) bool
+optional.of: (A) optional_type(A)
+optional.ofNonZeroValue: (A) optional_type(A)
+hasValue: optional_type(A).() bool
+value: optional_type(A).() A
+or: optional_type(A).(optional_type(A)) optional_type(A)
+orValue: optional_type(A).(A) A
+"""
+_TOKEN: Final = re.compile(r"[A-Za-z_][A-Za-z_.]*[A-Za-z_]|[A-Z]|[(),]")
+_OVERLOAD: Final = re.compile(r"\s*(?P<target>[^(]*(?:\([^)]*\))?\.)?(?P<rest>\(.*)", re.DOTALL)
+
+
+def read_type(text: str) -> StaticType:
+    """Return the type that is written as a server prints it."""
+    tokens = _TOKEN.findall(text)
+    return _read(tokens)
+
+
+def _read(tokens: list[str]) -> StaticType:
+    name = tokens.pop(0)
+    if not tokens or tokens[0] != "(":
+        return StaticType(name)
+    parameters = []
+    while tokens.pop(0) != ")":
+        parameters.append(_read(tokens))
+    return StaticType(name, tuple(parameters))
+
+
+def _split_outside(text: str) -> Iterator[str]:
+    """Yield the parts of a text between its commas that are in no parentheses."""
+    depth, start = 0, 0
+    for at, sign in enumerate(text):
+        depth += (sign == "(") - (sign == ")")
+        if sign == "," and depth == 0:
+            yield text[start:at]
+            start = at + 1
+    if text[start:].strip():
+        yield text[start:]
+
+
+def _read_overload(text: str) -> Signature:
+    target, _, rest = text.strip().rpartition(".(") if ".(" in text else ("", "", text.strip()[1:])
+    depth, end = 1, 0
+    while depth:
+        depth += (rest[end] == "(") - (rest[end] == ")")
+        end += 1
+    arguments = [read_type(one) for one in _split_outside(rest[: end - 1])]
+    before = (read_type(target),) if target else ()
+    return Signature(bool(target), (*before, *arguments), read_type(rest[end:]))
+
+
+@cache
+def signatures() -> Mapping[str, tuple[Signature, ...]]:
+    """Return the functions and operators with what they accept."""
+    found: dict[str, tuple[Signature, ...]] = {}
+    for line in re.sub(r",\n\s+", ", ", _DECLARED).strip().splitlines():
+        name, _, overloads = line.partition(": ")
+        found[name] = tuple(_read_overload(one) for one in _split_outside(overloads))
+    same = [(StaticType(one), StaticType(one)) for one in _COMPARED]
+    mixed = [(StaticType(one), StaticType(other)) for one in _NUMBERS for other in _NUMBERS if one != other]
+    compared = tuple(Signature(False, pair, BOOL) for pair in (*same, *mixed))
+    return found | dict.fromkeys(("<", "<=", ">", ">="), compared)
+
+
+def is_assignable(wanted: StaticType, found: StaticType, bound: dict[str, StaticType]) -> bool:
+    """Return whether a value of a type is accepted; `bound` gets the types of the parameters."""
+    if len(wanted.name) == 1 and wanted.name.isupper():
+        known = bound.get(wanted.name)
+        if known is None or (is_any(known) and not is_any(found)):
+            bound[wanted.name] = found
+            return True
+        return is_assignable(known, found, bound)
+    if is_any(wanted) or is_any(found):
+        return True
+    if "null" in (wanted.name, found.name) and wanted.name != found.name:
+        other = found if wanted.name == "null" else wanted
+        return other.fields is not None or other.name in _TAKES_NULL or "." in other.name
+    if wanted.name != found.name or len(wanted.parameters) != len(found.parameters):
+        return wanted.name == found.name
+    return all(is_assignable(w, f, bound) for w, f in zip(wanted.parameters, found.parameters, strict=True))
+
+
+def substitute(found: StaticType, bound: Mapping[str, StaticType]) -> StaticType:
+    """Return a type with its parameters filled in; those that are not bound are of any type."""
+    if len(found.name) == 1 and found.name.isupper():
+        return bound.get(found.name, DYN)
+    if not found.parameters:
+        return found
+    return StaticType(found.name, tuple(substitute(one, bound) for one in found.parameters), found.fields)

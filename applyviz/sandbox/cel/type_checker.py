@@ -1,0 +1,233 @@
+"""Check the types of an expression before it is evaluated, and refuse it in the words of the server.
+
+Rule: `checker/checker.go` and `common/error.go` of cel-go v0.26.0. An expression whose types are not known, such as one
+with a function that `static_types` does not declare, is accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from applyviz.sandbox.cel.functions import FUNCTIONS, TYPES
+from applyviz.sandbox.cel.macros import count_names
+from applyviz.sandbox.cel.static_types import (
+    BOOL,
+    DOUBLE,
+    DYN,
+    ERROR,
+    INT,
+    NULL,
+    STRING,
+    Signature,
+    StaticType,
+    is_any,
+    is_assignable,
+    list_of,
+    map_of,
+    optional_of,
+    signatures,
+    substitute,
+)
+from applyviz.sandbox.cel.syntax import Call, Index, ListOf, Literal, MapOf, Name, Node, Select
+from applyviz.sandbox.cel.values import UInt
+
+Variables = Mapping[str, StaticType]
+_SIGNS: Final = ("==", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "%")
+_SHOWN: Final = {"in": "@in", "[]": "_[_]", "?:": "_?_:_", "!_": "!_", "-_": "-_"} | {s: f"_{s}_" for s in _SIGNS}
+_LITERALS: Final[Mapping[type, StaticType]] = {
+    bool: BOOL, str: STRING, int: INT, UInt: StaticType("uint"), float: DOUBLE, bytes: StaticType("bytes"),
+    type(None): NULL,
+}  # fmt: skip
+# Functions of the authorizer, which only a server has.
+_OF_SERVERS: Final = ("check", "path", "group", "serviceAccount", "resource", "subresource", "namespace", "name")
+_TESTS: Final = ("all", "exists")
+
+
+@dataclass(frozen=True, slots=True)
+class TypeProblem:
+    """What is wrong with the types of an expression, and where."""
+
+    at: int
+    text: str
+
+
+def render_problems(expression: str, problems: Sequence[TypeProblem]) -> str:
+    """Return the problems as a server prints them, each with the line that it is in."""
+    return "\n".join(_render(expression, one) for one in sorted(problems, key=lambda problem: problem.at))
+
+
+def _render(expression: str, problem: TypeProblem) -> str:
+    before = expression[: problem.at]
+    line, column = before.count("\n") + 1, problem.at - (before.rfind("\n") + 1)
+    shown = expression.split("\n")[line - 1].replace("\t", " ")
+    dots = "".join("." if ord(sign) < 128 else "\uff0e" for sign in shown[:column])
+    mark = "\uff3e" if ord(shown[column : column + 1] or "^") > 127 else "^"
+    return f"ERROR: <input>:{line}:{column + 1}: {problem.text}\n | {shown}\n | {dots}{mark}"
+
+
+def check_types(node: Node, variables: Variables) -> tuple[StaticType, list[TypeProblem]]:
+    """Return the type of an expression and the problems of its types."""
+    checker = _TypeChecker()
+    return checker.check(node, variables), checker.problems
+
+
+class _TypeChecker:
+    """Walks an expression from its operands to its operators and gathers the problems."""
+
+    def __init__(self) -> None:
+        self.problems: list[TypeProblem] = []
+
+    def check(self, node: Node, scope: Variables) -> StaticType:
+        match node:
+            case Literal(value):
+                return _LITERALS.get(type(value), DYN)
+            case Name(name, at):
+                return self._check_name(name, at, scope)
+            case Select(operand, field, is_optional, at):
+                found = self._select(self.check(operand, scope), field, at)
+                return optional_of(found) if is_optional and found.name != "optional_type" else found
+            case Index(operand, index, is_optional, at):
+                found = self._resolve("[]", [self.check(operand, scope), self.check(index, scope)], at)
+                return optional_of(found) if is_optional and found.name != "optional_type" else found
+            case ListOf(entries):
+                return list_of(_join([DYN if opt else self.check(one, scope) for one, opt in entries]))
+            case MapOf(pairs):
+                keys = [self.check(key, scope) for key, _, _ in pairs]
+                values = [self.check(value, scope) for _, value, _ in pairs]
+                return map_of(_join(keys), DYN if any(opt for _, _, opt in pairs) else _join(values))
+            case Call():
+                return self._check_call(node, scope)
+
+    def _report(self, at: int, text: str) -> StaticType:
+        self.problems.append(TypeProblem(at, text))
+        return ERROR
+
+    def _check_name(self, name: str, at: int, scope: Variables) -> StaticType:
+        if name in scope:
+            return scope[name]
+        if name in TYPES:
+            return StaticType("type", (StaticType(name),))
+        return self._report(at, f"undeclared reference to '{name}' (in container '')")
+
+    def _select(self, operand: StaticType, field: str, at: int) -> StaticType:
+        if operand.name == "optional_type":
+            return optional_of(self._select(operand.parameters[0], field, at))
+        if operand.name == "map":
+            return operand.parameters[1]
+        if operand.fields is not None:
+            found = operand.fields.get(field)
+            return found if found is not None else self._report(at, f"undefined field '{field}'")
+        if not is_any(operand):
+            self._report(at, f"type '{operand}' does not support field selection")
+        return DYN
+
+    def _check_call(self, node: Call, scope: Variables) -> StaticType:
+        if node.target is None and node.function == "has":
+            inner = node.arguments[0] if node.arguments else node
+            if isinstance(inner, Select):
+                self._select(self.check(inner.operand, scope), inner.field, node.at)
+            return BOOL
+        if node.target is None and node.function in ("&&", "||"):
+            return self._check_logic(node.arguments, scope)
+        names = count_names(node)
+        if names and node.target is not None:
+            return self._check_macro(node, node.target, names, scope)
+        return self._check_function(node, scope)
+
+    def _check_logic(self, sides: Sequence[Node], scope: Variables) -> StaticType:
+        found = BOOL
+        for side, kind in [(side, self.check(side, scope)) for side in sides]:
+            if not is_assignable(BOOL, kind, {}):
+                found = self._report(side.at, f"expected type 'bool' but found '{kind}'")
+        return found
+
+    def _check_function(self, node: Call, scope: Variables) -> StaticType:
+        qualified = f"{_qualify(node.target)}.{node.function}" if node.target is not None else ""
+        arguments = [self.check(one, scope) for one in node.arguments]
+        if qualified in FUNCTIONS:
+            return self._resolve(qualified, arguments, node.at)
+        if node.target is not None:
+            arguments.insert(0, self.check(node.target, scope))
+        if node.function not in FUNCTIONS and node.function not in signatures() and node.function not in ("?:",):
+            if node.function in _OF_SERVERS:
+                return DYN
+            return self._report(node.at, f"undeclared reference to '{node.function}' (in container '')")
+        return self._resolve(node.function, arguments, node.at, is_member=node.target is not None)
+
+    def _resolve(self, name: str, arguments: Sequence[StaticType], at: int, *, is_member: bool = False) -> StaticType:
+        overloads = signatures().get(name)
+        if overloads is None:
+            return DYN
+        found = [_match(one, arguments) for one in overloads if one.is_member is is_member]
+        results = [one for one in found if one is not None]
+        if results:
+            return results[0] if all(one == results[0] for one in results) else DYN
+        inside = ", ".join(map(str, arguments[1:] if is_member else arguments))
+        shown = f"{arguments[0]}.({inside})" if is_member else f"({inside})"
+        return self._report(at, f"found no matching overload for '{_SHOWN.get(name, name)}' applied to '{shown}'")
+
+    def _check_macro(self, node: Call, target: Node, names: int, scope: Variables) -> StaticType:
+        bound = [one.name for one in node.arguments[:names] if isinstance(one, Name)]
+        operand = self.check(target, scope)
+        if node.function in ("optMap", "optFlatMap"):
+            inner = operand.parameters[0] if operand.name == "optional_type" else DYN
+            found = self.check(node.arguments[-1], {**scope, bound[0]: inner})
+            return optional_of(found) if node.function == "optMap" else found
+        kinds = self._find_entries(target, operand, names)
+        inside = {**scope, **dict(zip(bound, kinds, strict=True))}
+        bodies = [(one, self.check(one, inside)) for one in node.arguments[names:]]
+        if node.function in _TESTS:
+            for body, kind in bodies:
+                if not is_assignable(BOOL, kind, {}):
+                    self._report(body.at, f"expected type 'bool' but found '{kind}'")
+            return BOOL
+        return self._find_result(node, operand, [kind for _, kind in bodies])
+
+    def _find_entries(self, target: Node, operand: StaticType, names: int) -> list[StaticType]:
+        """Return the types of the variables that a macro binds to each entry."""
+        if operand.name == "list":
+            return [INT, operand.parameters[0]][-names:]
+        if operand.name == "map":
+            return list(operand.parameters[:names])
+        if not is_any(operand):
+            words = "cannot be range of a comprehension (must be list, map, or dynamic)"
+            self._report(target.at, f"expression of type '{operand}' {words}")
+            return [ERROR] * names
+        return [DYN] * names
+
+    def _find_result(self, node: Call, operand: StaticType, kinds: Sequence[StaticType]) -> StaticType:
+        if node.function in ("exists_one", "existsOne"):
+            self._resolve("?:", [kinds[0], INT, INT], node.at)
+            return BOOL
+        if node.function == "filter":
+            item = list_of(operand.parameters[0] if operand.parameters else DYN)
+            return self._resolve("?:", [kinds[0], item, item], node.at)
+        if node.function == "map":
+            made = list_of(kinds[-1])
+            return made if len(kinds) == 1 else self._resolve("?:", [kinds[0], made, made], node.at)
+        return DYN
+
+
+def _join(kinds: Sequence[StaticType]) -> StaticType:
+    """Return the type of all entries of a list or a map, any if they differ."""
+    return kinds[0] if kinds and all(one == kinds[0] for one in kinds) else DYN
+
+
+def _match(overload: Signature, arguments: Sequence[StaticType]) -> StaticType | None:
+    bound: dict[str, StaticType] = {}
+    if len(overload.arguments) != len(arguments):
+        return None
+    pairs = zip(overload.arguments, arguments, strict=True)
+    if not all(is_assignable(wanted, found, bound) for wanted, found in pairs):
+        return None
+    return substitute(overload.result, bound)
+
+
+def _qualify(node: Node) -> str:
+    if isinstance(node, Name):
+        return node.name
+    if isinstance(node, Select) and (head := _qualify(node.operand)):
+        return f"{head}.{node.field}"
+    return ""

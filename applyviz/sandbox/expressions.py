@@ -1,0 +1,104 @@
+"""Check the expressions of webhooks, admission policies and devices: that they can be read, and their types.
+
+Rule: `pkg/admission/plugin/cel/compile.go` of k8s.io/apiserver v0.36.3. Left out: the types of what devices and the
+authorizer have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from applyviz.engine.objects.values import JSONObject, get_at
+from applyviz.kubernetes.parity.status import FieldError, invalid
+from applyviz.kubernetes.v1_36.validation import devices
+from applyviz.sandbox.cel import library  # noqa: F401 - defines the functions of Kubernetes
+from applyviz.sandbox.cel.static_types import BOOL, DYN, STRING, StaticType, list_of, map_of
+from applyviz.sandbox.cel.syntax import NotReadableError, parse
+from applyviz.sandbox.cel.type_checker import Variables, check_types, render_problems
+from applyviz.sandbox.storage.resources import ResourceTarget
+
+_POLICIES = ("validatingadmissionpolicies", "mutatingadmissionpolicies")
+_WEBHOOKS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
+_EXPRESSIONS = ("variables", "matchConditions", "validations")
+
+
+def _struct(name: str, fields: Mapping[str, StaticType]) -> StaticType:
+    return StaticType(f"kubernetes.{name}", (), fields)
+
+
+def _texts(*names: str) -> Mapping[str, StaticType]:
+    return dict.fromkeys(names, STRING)
+
+
+_KIND = _struct("GroupVersionKind", _texts("group", "version", "kind"))
+_RESOURCE = _struct("GroupVersionResource", _texts("group", "version", "resource"))
+_USER = _struct(
+    "UserInfo",
+    {**_texts("username", "uid"), "groups": list_of(STRING), "extra": map_of(STRING, list_of(STRING))},
+)
+_REQUEST: Final = _struct(
+    "AdmissionRequest",
+    {
+        **_texts("subResource", "requestSubResource", "name", "namespace", "operation"),
+        "kind": _KIND,
+        "requestKind": _KIND,
+        "resource": _RESOURCE,
+        "requestResource": _RESOURCE,
+        "userInfo": _USER,
+        "dryRun": BOOL,
+        "options": DYN,
+    },
+)
+_VARIABLES: Final[Variables] = {
+    **dict.fromkeys(("object", "oldObject", "namespaceObject", "authorizer"), DYN),
+    "request": _REQUEST,
+}
+
+
+def validate_expressions(target: ResourceTarget, obj: JSONObject) -> Iterator[FieldError]:
+    """Yield the expressions that the server refuses to compile."""
+    if target.plural in _WEBHOOKS:
+        for i, hook in enumerate(obj.get("webhooks") or ()):
+            yield from _check_all(f"webhooks[{i}].matchConditions", hook.get("matchConditions"), _VARIABLES, BOOL)
+    elif target.plural in _POLICIES:
+        has_params = get_at(obj, ("spec", "paramKind")) is not None
+        scope = {**_VARIABLES, "variables": DYN, **({"params": DYN} if has_params else {})}
+        for part in _EXPRESSIONS:
+            wanted = None if part == "variables" else BOOL
+            yield from _check_all(f"spec.{part}", get_at(obj, ("spec", part)), scope, wanted)
+    else:
+        for path, text in devices.list_expressions(target.plural, obj):
+            problem = _read(text)
+            if problem:
+                yield invalid(path, text, problem)
+
+
+def _read(text: str) -> str:
+    try:
+        parse(text)
+    except NotReadableError as error:
+        return f"compilation failed: {error}"
+    return ""
+
+
+def _check_all(
+    path: str, entries: list[JSONObject] | None, scope: Variables, wanted: StaticType | None
+) -> Iterator[FieldError]:
+    for i, entry in enumerate(entries or ()):
+        text = (entry.get("expression") or "").strip()
+        problem = _check(text, scope, wanted) if text else ""  # an empty one is refused as such
+        if problem:
+            yield invalid(f"{path}[{i}].expression", text, problem)
+
+
+def _check(text: str, scope: Variables, wanted: StaticType | None) -> str:
+    problem = _read(text)
+    if problem:
+        return problem
+    found, problems = check_types(parse(text), scope)
+    if problems:
+        return f"compilation failed: {render_problems(text, problems)}"
+    if wanted is not None and found not in (wanted, DYN):
+        return f"must evaluate to {wanted} but got {found}"
+    return ""
