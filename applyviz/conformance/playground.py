@@ -51,6 +51,8 @@ _GO_LINES = re.compile(r"\n\s*@@ .*?(?=\n\* |\Z)", re.DOTALL)
 _UID, _NO_UID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "00000000-0000-4000-8000-000000000000"
 # The server names the fields that do not match the schema in a random order, one a line.
 _CAUSES = re.compile(r"; |\n  (?=\.)")
+# The causes of a refusal are lines, but for the lines that show where in an expression its compiler stopped.
+_LINES = re.compile(r"\n(?! \| |ERROR: <input>)")
 # What kubectl prints of warnings before it prints the refusal.
 _WARNING = re.compile(r"^Warning: .*\n", re.MULTILINE)
 # applyviz finds in the plan that a manifest names another version or uid than live, and sends nothing.
@@ -139,7 +141,7 @@ def read_causes(refusal: str) -> list[str]:
     refusal = _WARNING.sub("", _GO_LINES.sub("", refusal))
     _before, is_invalid, causes = refusal.partition("is invalid: ")
     if is_invalid:
-        return sorted({line.strip().removeprefix("* ") for line in causes.splitlines() if line.strip()})
+        return sorted({line.strip().removeprefix("* ") for line in _LINES.split(causes) if line.strip()})
     return [_KUBECTL.sub("", refusal).strip()]
 
 

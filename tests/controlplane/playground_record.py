@@ -203,7 +203,7 @@ def record(plane: ControlPlane, asker: Asker, one: Input, namespace: str) -> JSO
     try:
         for step in one["before"]:
             _manage(plane, namespace, step, has_status=_has_status(one.get("crds", "")))
-        live = asker.ask("GET", path, None)[1] if one["before"] else None
+        live = _read_settled(asker, path) if one["before"] else None
         done = _apply(plane, namespace, one)
         expected = {"refusal": done.stderr} if done.returncode else {"after": asker.ask("GET", path, None)[1]}
     finally:
@@ -218,6 +218,18 @@ def record(plane: ControlPlane, asker: Asker, one: Input, namespace: str) -> JSO
         "is_forced": bool(one.get("force")),
     }
     return {"op": OPERATION, "name": one["name"], "input": given, "expected": expected}
+
+
+def _read_settled(asker: Asker, path: str) -> JSONObject:
+    """Return an object; a definition once its kind is served."""
+    deadline = time.monotonic() + 30
+    while True:
+        live = asker.ask("GET", path, None)[1]
+        states = {one["type"]: one["status"] for one in (live.get("status") or {}).get("conditions") or ()}
+        if live.get("kind") != "CustomResourceDefinition" or states.get("Established") == "True":
+            return live
+        assert time.monotonic() < deadline, f"{path} was not served in time"
+        time.sleep(0.05)
 
 
 def _find_manager(one: Input) -> str:

@@ -6,13 +6,14 @@ no quotas, no limit ranges, no Pod security; a Pod is never scheduled.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject
 from applyviz.kubernetes.parity.quantities import parse_quantity
-from applyviz.kubernetes.parity.status import forbidden_request
+from applyviz.kubernetes.parity.status import FieldError, forbidden_request, invalid
 from applyviz.sandbox.storage.resources import ResourceTarget
 from applyviz.sandbox.storage.store import Store
 
@@ -22,6 +23,12 @@ _NOT_READY = ("node.kubernetes.io/not-ready", "NoSchedule")
 FIXED_SIZE = (
     "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"
 )
+OWN_PRIORITY = "must not be provided in pod spec; priority admission controller computed"
+CLASS_PRIORITY: Mapping[str, str] = {"priority": "value", "preemptionPolicy": "preemptionPolicy"}
+"""What a Pod gets from its class, by the names in the Pod."""
+_DEFAULT_PREEMPTION = "PreemptLowerPriority"
+_LEVELS = ("privileged", "baseline", "restricted")
+_LEVEL_VERSION = re.compile(r"v1\.(?:[0-9]|[1-9][0-9]*)")
 # What a Pod says of itself while gates keep it from the scheduler.
 _GATED: Mapping[str, JSONValue] = {
     "type": "PodScheduled",
@@ -35,7 +42,8 @@ _GATED: Mapping[str, JSONValue] = {
 def admit_create(target: ResourceTarget, obj: MutableObject, store: Store) -> None:
     """Add what admission adds to a new object, in place.
 
-    - Raises `StatusError` (403) for a priority class that does not exist, and for a priority of one's own.
+    - Raises `StatusError` (403) for a priority class that does not exist, and for a priority or a preemption policy
+      that is not that of the class.
     """
     if target.struct is None:
         return
@@ -49,10 +57,33 @@ def admit_create(target: ResourceTarget, obj: MutableObject, store: Store) -> No
         _taint_node(obj)
 
 
-def admit_update(target: ResourceTarget, obj: MutableObject) -> None:
+def admit_update(target: ResourceTarget, obj: MutableObject, live: JSONObject) -> None:
     """Add what admission adds to a changed object, in place."""
     if target.struct is not None and target.struct.name == "core/v1.Pod":
         _tolerate_unreachable(obj["spec"])
+        for name in ("priority", "preemptionPolicy"):
+            if obj["spec"].get(name) is None and live["spec"].get(name) is not None:
+                obj["spec"][name] = live["spec"][name]
+
+
+def check_levels(target: ResourceTarget, obj: JSONObject, live: JSONObject | None) -> Iterator[FieldError]:
+    """Yield the labels of a Namespace that name no level of Pod security, unless live has the same ones."""
+    if target.struct is None or target.struct.name != "core/v1.Namespace":
+        return
+    problems = list(_check_labels(obj))
+    if live is None or problems != list(_check_labels(live)):
+        yield from problems
+
+
+def _check_labels(obj: JSONObject) -> Iterator[FieldError]:
+    labels = obj["metadata"].get("labels") or {}
+    for mode in ("enforce", "audit", "warn"):
+        name = f"pod-security.kubernetes.io/{mode}"
+        level, version = labels.get(name), labels.get(f"{name}-version")
+        if level is not None and level not in _LEVELS:
+            yield invalid(f"metadata.labels[{name}]", level, f"must be one of {', '.join(_LEVELS)}")
+        if version not in (None, "latest") and not _LEVEL_VERSION.fullmatch(version):
+            yield invalid(f"metadata.labels[{name}-version]", version, 'must be "latest" or "v1.x"')
 
 
 def _tolerate_unreachable(spec: MutableObject) -> None:
@@ -71,8 +102,13 @@ def _admit_pod(obj: MutableObject, store: Store) -> None:
         obj["status"]["conditions"] = [{**_GATED, "lastTransitionTime": obj["metadata"]["creationTimestamp"]}]
 
 
+def list_system_classes() -> frozenset[str]:
+    """Return the names of the priority classes that every cluster has."""
+    return frozenset(_SYSTEM_PRIORITIES)
+
+
 def _set_priority(obj: MutableObject, spec: MutableObject, store: Store) -> None:
-    name, value, policy = spec.get("priorityClassName") or "", 0, "PreemptLowerPriority"
+    name, value, policy = spec.get("priorityClassName") or "", 0, _DEFAULT_PREEMPTION
     classes = store.list("scheduling.k8s.io", "priorityclasses")
     if not name:
         chosen = next((c for c in classes if c.get("globalDefault")), None)
@@ -84,14 +120,15 @@ def _set_priority(obj: MutableObject, spec: MutableObject, store: Store) -> None
             detail = f"no PriorityClass with name {name} was found"
             raise forbidden_request("", "pods", obj["metadata"].get("name", ""), detail)
         value = _SYSTEM_PRIORITIES.get(name, 0)
-    asked = spec.get("priority")
     if chosen is not None:
-        value, policy = chosen.get("value", 0), chosen.get("preemptionPolicy", policy)
-    if asked is not None and asked != value:
-        detail = f"the integer value of priority ({asked}) must not be provided in pod spec; priority admission "
-        detail += f"controller computed {value} from the given PriorityClass name"
-        raise forbidden_request("", "pods", obj["metadata"].get("name", ""), detail)
-    spec["priority"], spec["preemptionPolicy"] = value, spec.get("preemptionPolicy") or policy
+        value, policy = chosen.get("value", 0), chosen.get("preemptionPolicy") or policy
+    computed = (("priority", "the integer value of priority", value),)
+    for field, words, wanted in (*computed, ("preemptionPolicy", "the string value of PreemptionPolicy", policy)):
+        asked = spec.get(field)
+        if asked is not None and asked != wanted:
+            detail = f"{words} ({asked}) {OWN_PRIORITY} {wanted} from the given PriorityClass name"
+            raise forbidden_request("", "pods", obj["metadata"].get("name", ""), detail)
+    spec["priority"], spec["preemptionPolicy"] = value, policy
 
 
 def _is_positive(text: Any) -> bool:

@@ -26,7 +26,7 @@ from applyviz.engine.schema.model import KindSchema, Node, Resource, SchemaOrigi
 from applyviz.engine.schema.nodes import SchemaNode
 from applyviz.kubernetes.parity.decoding import DecodeError
 from applyviz.kubernetes.v1_36.validation.devices import ADMIN_LABEL
-from applyviz.sandbox.api.admission import FIXED_SIZE
+from applyviz.sandbox.api.admission import CLASS_PRIORITY, FIXED_SIZE, OWN_PRIORITY, list_system_classes
 from applyviz.sandbox.api.server import Sandbox
 from applyviz.sandbox.storage.bodies import materialize
 from applyviz.sandbox.storage.bootstrap import MARK
@@ -43,6 +43,7 @@ _ESTABLISHED = {"conditions": [{"type": "Established", "status": "True"}]}
 _UNKNOWN_FIELD = re.compile(r'unknown field "([^"]+)"')
 _STEP = re.compile(r"[^.\[\]]+")
 _IDENTITY = ("uid", "resourceVersion")
+_CLASSES = ("scheduling.k8s.io", "priorityclasses")
 _TYPE_META = frozenset({"apiVersion", "kind", "metadata"})
 
 
@@ -163,7 +164,8 @@ class EstimatingServer:
         if live is not None and stored is None:
             return None
         labels = get_at(namespace, ("metadata", "labels")) or {}
-        with self._holding(target.key(route.namespace, name), stored, labels):
+        asked = _find_class(target, request, live)
+        with self._holding(target.key(route.namespace, name), stored, labels), self._assuming(asked):
             # A custom resource is read back, because its storage version may lack some of the written fields.
             is_custom = target.struct is None
             found = self._sandbox.handle(request if is_custom else request.as_dry_run())
@@ -171,7 +173,22 @@ class EstimatingServer:
             is_unmarked = namespace is None and ADMIN_LABEL in found.message
             return None if is_unmarked or _is_unsure(found, kind, route) else found
         body = request.body if isinstance(request.body, Mapping) else {}
-        return replace(found, body=_identify(without_chosen(found.body, body, live), live))
+        made = without_chosen(found.body, body, live)
+        return replace(found, body=_identify(_without_priority(made, asked) if asked else made, live))
+
+    @contextmanager
+    def _assuming(self, priority_class: JSONObject | None) -> Iterator[None]:
+        """Let a priority class exist that a new Pod names: the cluster may have it."""
+        if priority_class is None:
+            yield
+            return
+        key = ObjectKey(*_CLASSES, "", priority_class["metadata"]["name"])
+        with self._store.transaction():
+            self._store.put(key, dict(priority_class))
+        try:
+            yield
+        finally:
+            self._store.delete(key)
 
     def _forget(self, key: ObjectKey) -> None:
         """Remove the definition of a kind if that definition is itself written."""
@@ -205,9 +222,27 @@ def _hold(target: ResourceTarget, live: JSONObject) -> MutableObject | None:
     return decoded.obj
 
 
+def _find_class(target: ResourceTarget, request: Request, live: JSONObject | None) -> JSONObject | None:
+    """Return the class that a new Pod names, as the Pod would have it; None for a class of every cluster."""
+    if live is not None or target.struct is None or target.struct.name != "core/v1.Pod":
+        return None
+    spec = get_at(request.body, ("spec",))
+    name = spec.get("priorityClassName") if isinstance(spec, Mapping) else None
+    if not isinstance(name, str) or not name or name in list_system_classes():
+        return None
+    given = {ours: spec.get(theirs) for theirs, ours in CLASS_PRIORITY.items()}
+    return {"metadata": {"name": name}, **{ours: value for ours, value in given.items() if value is not None}}
+
+
+def _without_priority(obj: JSONObject, priority_class: JSONObject) -> JSONObject:
+    """Return a new Pod without what only its class decides."""
+    unknown = {theirs for theirs, ours in CLASS_PRIORITY.items() if ours not in priority_class}
+    return {**obj, "spec": {name: value for name, value in obj["spec"].items() if name not in unknown}}
+
+
 def _is_unsure(answer: Answer, kind: KindSchema, route: Route) -> bool:
     """Return whether a refusal may be due to another version of Kubernetes, or to missing objects."""
-    if FIXED_SIZE in answer.message:  # said of a claim alone
+    if FIXED_SIZE in answer.message or OWN_PRIORITY in answer.message:  # said of a claim or a Pod alone
         return False
     if answer.status in (403, 404, 405) and not route.subresource:  # a class or an owner that is not in the sandbox
         return True

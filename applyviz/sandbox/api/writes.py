@@ -34,7 +34,7 @@ from applyviz.kubernetes.parity.status import (
     not_found,
 )
 from applyviz.kubernetes.v1_36.validation.devices import refuse_admin_access
-from applyviz.sandbox.api.admission import admit_create, admit_update, refuse_growth
+from applyviz.sandbox.api.admission import admit_create, admit_update, check_levels, refuse_growth
 from applyviz.sandbox.api.admission_policies import Attempt, judge
 from applyviz.sandbox.api.patching import apply_patch, check_patch_type, check_repeated_keys, read_configuration
 from applyviz.sandbox.api.write_options import WriteOptions, read_options
@@ -226,6 +226,7 @@ class Writer:
             prepare_create(target, obj)
             admit_create(target, obj, cluster.store)
         _refuse_invalid(write, obj, [*self._list_unmarked(write, obj), *validate_create(target, obj)])
+        _refuse_invalid(write, obj, list(check_levels(target, obj, None)))
         body = self._judge(write, body, None)
         if cluster.store.get(target.key(write.namespace, meta["name"])) is not None:
             raise already_exists(target.group, target.plural, meta["name"])
@@ -242,13 +243,14 @@ class Writer:
             raise internal_error("Object 'apiVersion' is missing in 'object has no apiVersion field'")
         written, body = body.written, Body(obj, (*body.warnings, *deduplicate_owners(obj["metadata"])))
         _restore_server_fields(obj, live)
-        admit_update(target, obj)  # before the generation counts what differs
+        admit_update(target, obj, live)  # before the generation counts what differs
         prepare_update(target, obj, live, write.route.subresource, written)
         _check_version(write, obj, live)
         self._allot(write, obj, live)
         problems = list(validate_update(target, keep_empty(target, obj, written), live, write.route.subresource))
         body = Body(obj, (*body.warnings, *(str(p) for p in problems if p.is_warning)))
         _refuse_invalid(write, obj, [p for p in problems if not p.is_warning])
+        _refuse_invalid(write, obj, list(check_levels(target, obj, live)))
         refuse_growth(target, obj, live, cluster.store)
         body = self._judge(write, body, live)
         obj["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"]

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from applyviz.sandbox.cel.pointing import point_at
 from applyviz.sandbox.cel.values import INT64, CelError, UInt
 
 _TOKEN: Final = re.compile(
@@ -55,6 +56,14 @@ _DEPTH = 250
 
 class NotReadableError(CelError):
     """The text is not an expression."""
+
+
+class MissingOperandError(CelError):
+    """The text ends where an operand must follow."""
+
+    def __init__(self) -> None:
+        wanted = "'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES"
+        super().__init__(f"Syntax error: mismatched input '<EOF>' expecting {{{wanted}, IDENTIFIER}}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +156,11 @@ def parse(text: str) -> Node:
 
     - Raises `NotReadableError` if the text is not one.
     """
-    return _ExpressionParser(_split(text)).read()
+    parser = _ExpressionParser(_split(text))
+    try:
+        return parser.read()
+    except MissingOperandError as error:
+        raise NotReadableError(point_at(text, len(text), str(error))) from None
 
 
 def _split(text: str) -> list[tuple[str, str, int]]:
@@ -311,6 +324,8 @@ class _ExpressionParser:
 
     def _primary(self) -> Node:
         kind, text, at = self._tokens[self._at]
+        if kind == "end":
+            raise MissingOperandError
         if kind in ("int", "float", "text", "raw", "line"):
             self._at += 1
             if kind in ("int", "float"):

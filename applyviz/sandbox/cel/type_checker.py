@@ -12,6 +12,7 @@ from typing import Final
 
 from applyviz.sandbox.cel.functions import FUNCTIONS, TYPES
 from applyviz.sandbox.cel.macros import count_names
+from applyviz.sandbox.cel.pointing import point_at
 from applyviz.sandbox.cel.static_types import (
     BOOL,
     DOUBLE,
@@ -55,16 +56,7 @@ class TypeProblem:
 
 def render_problems(expression: str, problems: Sequence[TypeProblem]) -> str:
     """Return the problems as a server prints them, each with the line that it is in."""
-    return "\n".join(_render(expression, one) for one in sorted(problems, key=lambda problem: problem.at))
-
-
-def _render(expression: str, problem: TypeProblem) -> str:
-    before = expression[: problem.at]
-    line, column = before.count("\n") + 1, problem.at - (before.rfind("\n") + 1)
-    shown = expression.split("\n")[line - 1].replace("\t", " ")
-    dots = "".join("." if ord(sign) < 128 else "\uff0e" for sign in shown[:column])
-    mark = "\uff3e" if ord(shown[column : column + 1] or "^") > 127 else "^"
-    return f"ERROR: <input>:{line}:{column + 1}: {problem.text}\n | {shown}\n | {dots}{mark}"
+    return "\n".join(point_at(expression, one.at, one.text) for one in sorted(problems, key=lambda problem: problem.at))
 
 
 def check_types(node: Node, variables: Variables) -> tuple[StaticType, list[TypeProblem]]:

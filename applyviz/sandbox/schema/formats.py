@@ -39,6 +39,21 @@ _UNITS = frozenset(("ns", "us", "\u00b5s", "ms", "s", "m", "h", "hr", "d", "w", 
 _LONG_UNITS = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
 
 
+_RGB_PART = "(0|[1-9][0-9]?|1[0-9][0-9]?|2[0-4][0-9]|25[0-5])"
+_RGB = re.compile(rf"rgb\(\s*{_RGB_PART}\s*,\s*{_RGB_PART}\s*,\s*{_RGB_PART}\s*\)\Z")
+_SSN = re.compile(r"[0-9]{3}[- ]?[0-9]{2}[- ]?[0-9]{4}\Z")
+_OBJECT_ID = re.compile(r"[0-9a-fA-F]{24}\Z")
+_URI = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:|/)[^\x00-\x20\x7f]*\Z")
+_BAD_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
+# Formats of which every text is one, or that are not checked here.
+_ANY = frozenset(("password", "isbn", "isbn10", "isbn13", "creditcard"))
+
+
+def _is_uri(text: str) -> bool:
+    """Return whether Go parses the URI of a request: an address with a scheme, or an absolute path."""
+    return _URI.match(text) is not None and _BAD_ESCAPE.search(text) is None
+
+
 def _is_date(text: str) -> bool:
     try:
         return _DAY.match(text) is not None and bool(date.fromisoformat(text))
@@ -94,9 +109,20 @@ _FORMATS: Mapping[str, Callable[[str], bool]] = {
     "hostname": _is_hostname,
     "mac": _is_hardware_address,
     "hexcolor": lambda text: _COLOR.match(text) is not None,
+    "uri": _is_uri,
+    "rgbcolor": lambda text: _RGB.match(text) is not None,
+    "ssn": lambda text: _SSN.match(text) is not None,
+    "bsonobjectid": lambda text: _OBJECT_ID.match(text) is not None,
     "k8s-short-name": lambda text: not label_problems(text),
     "k8s-long-name": lambda text: not subdomain_problems(text),
 }
+
+
+def is_format_of(kind: str, name: str) -> bool:
+    """Return whether values of a type are checked for a format; a server ignores all other formats."""
+    if kind == "string":
+        return name in _UUIDS or name in _FORMATS or name in _ANY
+    return name in {"integer": ("int32", "int64"), "number": ("float", "double")}.get(kind, ())
 
 
 def has_format(text: str, name: str) -> bool:

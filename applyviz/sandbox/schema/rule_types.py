@@ -90,15 +90,19 @@ def _check_rule(rule: JSONObject, own: StaticType, path: str) -> Iterator[FieldE
     problem = check_expression(rule["rule"], {"self": own, "oldSelf": old}, BOOL, ("", "cel expression "))
     if problem:
         yield invalid_struct(f"{path}.rule", _show(rule), problem)
-        return
-    text = rule.get("messageExpression") or ""
-    words = ("messageExpression ", "messageExpression ")
-    problem = check_expression(text, {"self": own, "oldSelf": old}, STRING, words) if text else ""
-    if problem:
-        yield invalid_struct(f"{path}.messageExpression", _show(rule), problem)
-    if rule.get("optionalOldSelf") is not None and "oldSelf" not in names_in(parse(rule["rule"])):
+    else:
+        yield from _check_message(rule, {"self": own, "oldSelf": old}, path)
+    if rule.get("optionalOldSelf") is not None and (problem or "oldSelf" not in names_in(parse(rule["rule"]))):
         detail = "may not be set if oldSelf is not used in rule"
         yield invalid(f"{path}.optionalOldSelf", rule["optionalOldSelf"], detail)
+
+
+def _check_message(rule: JSONObject, variables: Mapping[str, StaticType], path: str) -> Iterator[FieldError]:
+    text = rule.get("messageExpression") or ""
+    words = ("messageExpression ", "messageExpression ")
+    problem = check_expression(text, variables, STRING, words) if text else ""
+    if problem:
+        yield invalid_struct(f"{path}.messageExpression", _show(rule), problem)
 
 
 def check_expression(text: str, variables: Mapping[str, StaticType], result: StaticType, words: tuple[str, str]) -> str:

@@ -1,7 +1,7 @@
 """Check custom resources against their structural schema: pruning, defaulting, validation.
 
 Rule: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/. Messages are
-those of kube-openapi's validators. CEL rules are in `schema_rules`. Left out: formats.
+those of kube-openapi's validators. CEL rules are in `schema_rules`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from applyviz.kubernetes.parity.status import (
     required,
     type_invalid,
 )
-from applyviz.sandbox.schema.formats import has_format
+from applyviz.sandbox.schema.formats import has_format, is_format_of
 from applyviz.sandbox.schema.ratcheting import ABSENT, Absent, find_child, find_partner, is_kept
 
 _EXACT = 1 << 53
 _INT64 = 1 << 63
 _ROOT_FIELDS = frozenset({"apiVersion", "kind", "metadata"})
+_NUMBER_FORMATS = {int: "int64", float: "float64"}
 _GO_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
 
 
@@ -140,7 +141,16 @@ def _check_type(value: JSONValue, schema: JSONObject, path: str) -> FieldError |
         or (wanted == "integer" and is_whole)
     ):
         return None
-    return type_invalid(path, found, f'{path} in body must be of type {wanted}: "{found}"')
+    form = schema.get("format") or ""
+    if is_format_of(wanted, form) and not isinstance(value, str) and value is not None:
+        if isinstance(value, list):
+            return None if wanted == "string" else type_invalid(path, found, _describe_type(path, wanted, found))
+        wanted, found = form, _NUMBER_FORMATS.get(type(value), "")
+    return type_invalid(path, found, _describe_type(path, wanted, found))
+
+
+def _describe_type(path: str, wanted: str, found: str) -> str:
+    return f'{path} in body must be of type {wanted}: "{found}"'
 
 
 def _is_whole(value: float) -> bool:
@@ -232,9 +242,9 @@ def _check_branches(
         none = "" if any(not result for result in results) else ". None validated"
         yield _refuse_branches(path, f"must validate all the schemas (allOf){none}")
     results = [list(validate(value, part, path)) for part in some]
-    if results and all(results) and not schema.get("x-kubernetes-int-or-string"):
+    if results and all(results):
         yield _refuse_branches(path, "must validate at least one schema (anyOf)")
-        yield from min(results, key=len)
+        yield from results[0] if schema.get("x-kubernetes-int-or-string") else min(results, key=len)
     results = [list(validate(value, part, path)) for part in one]
     fits = sum(not result for result in results)
     if results and fits != 1:
