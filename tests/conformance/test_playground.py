@@ -1,4 +1,4 @@
-"""How the judge of the playground reads what kubectl prints of a refusal, and a sample of what rules refuse."""
+"""How the judge of the playground reads what kubectl prints of a refusal, and samples of what was recorded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from pathlib import Path
 from applyviz.conformance.exceptions import EXCEPTIONS
 from applyviz.conformance.playground import judge_input, read_causes
 
-RULES = Path(__file__).parent / "wide" / "playground-rules.jsonl.gz"
+WIDE = Path(__file__).parent / "wide"
+RULES = WIDE / "playground-rules.jsonl.gz"
+EVERYDAY = WIDE / "playground-everyday.jsonl.gz"
 
 
 def test_causes_after_the_lines_of_a_struct_count():
@@ -26,14 +28,29 @@ def test_causes_after_the_lines_of_a_struct_count():
     ]
 
 
+def test_cause_goes_on_where_the_compiler_points():
+    refusal = (
+        'The CustomResourceDefinition "a" is invalid: \n* spec.a: Invalid value: 1: compilation failed: '
+        "ERROR: <input>:1:1: undeclared reference to 'a' (in container '')\n | a == b\n | ^\n"
+        "ERROR: <input>:1:6: undeclared reference to 'b' (in container '')\n | a == b\n | .....^\n* spec.b: Required value\n"
+    )
+
+    found = read_causes(refusal)
+    assert [one.partition(":")[0] for one in found] == ["spec.a", "spec.b"]
+    assert found[0].endswith(" | .....^")
+
+
+def list_left_out():
+    return tuple(name for one in EXCEPTIONS if "playground" in one.families for name in one.names)
+
+
 def load_sample():
     """What people may hardly notice, and of the other inputs one of each dozen."""
     lines = gzip.decompress(RULES.read_bytes()).splitlines()
     cases = [json.loads(line) for line in lines]
-    left_out = [name for one in EXCEPTIONS if "playground" in one.families for name in one.names]
     always = ("spec.resources-", "spec.securitycontext-", "spec.devices.requests-", "pod-whole")
     chosen = [case for i, case in enumerate(cases) if i % 12 == 0 or any(word in case["name"] for word in always)]
-    return [case for case in chosen if not case["name"].startswith(tuple(left_out))]
+    return [case for case in chosen if not case["name"].startswith(list_left_out())]
 
 
 def test_sampled_rules_are_told_as_the_server_told_them():
@@ -41,4 +58,15 @@ def test_sampled_rules_are_told_as_the_server_told_them():
     judged = [judge_input("playground", case) for case in cases]
 
     assert len(cases) > 100
+    assert [(one.name, one.expected, one.got) for one in judged if not one.agrees] == []
+
+
+def test_sampled_inputs_of_every_day_are_answered_as_the_server_answered_them():
+    """Of what people try one input of each dozen, and all of what is written in another language: expressions."""
+    cases = [json.loads(line) for line in gzip.decompress(EVERYDAY.read_bytes()).splitlines()]
+    chosen = [c for i, c in enumerate(cases) if i % 12 == 0 or c["name"].startswith(("kind-x-", "hook-matchconditions"))]
+    kept = [case for case in chosen if not case["name"].startswith(list_left_out())]
+
+    assert len(kept) > 100
+    judged = [judge_input("playground", case) for case in kept]
     assert [(one.name, one.expected, one.got) for one in judged if not one.agrees] == []

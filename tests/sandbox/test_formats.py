@@ -18,6 +18,10 @@ GOOD = {
     "uuid5": ("11111111-1111-5111-B111-111111111111",),
     "k8s-short-name": ("web", "web-1"),
     "k8s-long-name": ("web.example.com",),
+    "uri": ("mailto:a@example.com", "https://example.com/a?b=%20", "/a"),
+    "rgbcolor": ("rgb(0, 20,255)",),
+    "ssn": ("123-45-6789", "123456789"),
+    "bsonobjectid": ("0123456789abcdefABCDEF01",),
     "isbn": ("a format that is not checked",),
 }
 BAD = {
@@ -26,6 +30,10 @@ BAD = {
     "hostname": ("-a", "a..b", "a_b", "a" * 64),
     "mac": ("02:00:5e", "02:00-5e:10:00:00", "02005e100000", "02:00:5e:10:00:00:00"),
     "hexcolor": ("#ffff", "red"),
+    "uri": ("example", "", "/a b", "https://example.com/%zz"),
+    "rgbcolor": ("rgb(0,0)", "rgb(300,0,0)"),
+    "ssn": ("123-456-789",),
+    "bsonobjectid": ("0123",),
     "uuid": ("1111",),
     "uuid3": ("11111111-1111-4111-1111-111111111111",),
     "uuid4": ("11111111-1111-4111-1111-111111111111",),

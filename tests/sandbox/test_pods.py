@@ -8,6 +8,9 @@ from applyviz.kubernetes.v1_36.validation.volumes import validate_source
 from applyviz.sandbox.api.server import Sandbox
 from applyviz.sandbox.storage.store import MemoryStore
 
+CONTAINERS = {"containers": [{"name": "c", "image": "i"}]}
+PODS = "/api/v1/namespaces/default/pods"
+
 
 def _list_fields(volumes):
     mounts = [{"name": "a", "mountPath": "/a"}]
@@ -41,14 +44,37 @@ def test_reference_of_a_persistent_volume_to_a_secret_needs_a_namespace():
     ]
 
 
-def test_priority_of_its_own_is_refused():
+def _create(**spec):
     sandbox = Sandbox(MemoryStore(), lambda: datetime(2026, 6, 1, tzinfo=UTC))
-    spec = {"priority": 5, "containers": [{"name": "c", "image": "i"}]}
-    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
-    answer = sandbox.handle(Request("POST", "/api/v1/namespaces/default/pods", {}, JSON, body))
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {**CONTAINERS, **spec}}
+    return sandbox, sandbox.handle(Request("POST", PODS, {}, JSON, body))
+
+
+def test_priority_of_its_own_is_refused():
+    _, answer = _create(priority=5)
 
     assert answer.status == 403
     assert answer.message == (
         'pods "p" is forbidden: the integer value of priority (5) must not be provided in pod spec; priority admission '
         "controller computed 0 from the given PriorityClass name"
     )
+
+
+def test_preemption_policy_of_its_own_is_refused():
+    _, answer = _create(preemptionPolicy="Never")
+
+    assert answer.status == 403
+    assert answer.message == (
+        'pods "p" is forbidden: the string value of PreemptionPolicy (Never) must not be provided in pod spec; priority '
+        "admission controller computed PreemptLowerPriority from the given PriorityClass name"
+    )
+
+
+def test_write_that_leaves_the_priority_out_keeps_it():
+    sandbox, created = _create()
+    spec = {k: v for k, v in created.body["spec"].items() if k not in ("priority", "preemptionPolicy")}
+
+    answer = sandbox.handle(Request("PUT", f"{PODS}/p", {}, JSON, {**created.body, "spec": spec}))
+
+    assert (answer.status, answer.body["spec"]["priority"]) == (200, 0)
+    assert answer.body["spec"]["preemptionPolicy"] == "PreemptLowerPriority"

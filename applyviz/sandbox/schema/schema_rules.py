@@ -1,8 +1,8 @@
 """Check the rules of a custom resource's schema (`x-kubernetes-validations`), including transition rules.
 
 Rule: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-rules
-and `pkg/apiserver/schema/cel` of k8s.io/apiextensions-apiserver. Values get the types of the schema. Left out: refusals
-of a rule when the definition is written (by the type checker and the cost estimate).
+and `pkg/apiserver/schema/cel` of k8s.io/apiextensions-apiserver. Values get the types of the schema. What is
+refused when a definition is written is in `rule_types`.
 """
 
 from __future__ import annotations

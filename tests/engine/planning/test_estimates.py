@@ -105,6 +105,26 @@ def test_defaults_are_told_as_such(options):
     assert ".spec.revisionHistoryLimit" in paths_of(change, FieldOperation.DEFAULTED)
 
 
+POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {SPEC, containers: [{name: c, image: i}]}\n"
+
+
+@BOTH
+def test_pod_of_a_class_of_its_cluster_leaves_out_what_the_class_decides(options):
+    change = plan_last(POD.replace("SPEC", "priorityClassName: high"), options, can_dry_run=False)
+
+    spec = change.versions.after["spec"]
+    assert (change.operation, spec["restartPolicy"]) == (Operation.CREATE, "Always")
+    assert not {"priority", "preemptionPolicy"} & set(spec)
+
+
+@BOTH
+def test_pod_without_a_class_has_no_priority_of_its_own(options):
+    change = plan_last(POD.replace("SPEC", "priority: 5"), options, can_dry_run=False)
+
+    assert (change.operation, change.versions.after) == (Operation.ERROR, None)
+    assert "the integer value of priority (5) must not be provided in pod spec" in change.error
+
+
 @BOTH
 def test_job_is_planned_without_what_only_the_server_can_choose(options):
     after = plan_last(NAMESPACE + JOB, options).versions.after

@@ -1,0 +1,154 @@
+"""Expressions that a server refuses when they are written, in its words; recorded from kube-apiserver v1.36.3."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from applyviz.sandbox.cel import library  # noqa: F401 - defines the functions of Kubernetes
+from applyviz.sandbox.cel.static_types import INT, STRING, StaticType, list_of, map_of, optional_of
+from applyviz.sandbox.cel.syntax import NotReadableError, parse
+from applyviz.sandbox.cel.type_checker import check_types, render_problems
+from applyviz.sandbox.schema.definition_schemas import check_schema
+from applyviz.sandbox.schema.rule_types import is_field_path
+
+FIELDS = {"min": INT, "max": INT, "name": STRING, "tags": list_of(STRING), "labels": map_of(STRING, STRING)}
+SELF = StaticType("selfType", (), FIELDS)
+SCOPE = {"self": SELF, "oldSelf": optional_of(SELF)}
+SPEC = {"type": "object", "properties": {"min": {"type": "integer"}, "size": {"x-kubernetes-int-or-string": True}}}
+PATH = "spec.validation.openAPIV3Schema"
+RULES = f"{PATH}.properties[spec].x-kubernetes-validations[0]"
+
+
+def check(text: str) -> tuple[str, list[str]]:
+    found, problems = check_types(parse(text), SCOPE)
+    return str(found), [problem.text for problem in problems]
+
+
+def refuse_rule(rule: Any, **spec: Any) -> list[str]:
+    schema = {"type": "object", "properties": {"spec": {**SPEC, **spec, "x-kubernetes-validations": [rule]}}}
+    return [str(problem) for problem in check_schema(schema, PATH, has_status=False)]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("self.min <= self.most", "undefined field 'most'"),
+        ("has(self.most)", "undefined field 'most'"),
+        ("self.min <= self.name", "found no matching overload for '_<=_' applied to '(int, string)'"),
+        ("self.min == 1.0", "found no matching overload for '_==_' applied to '(int, double)'"),
+        ("self.min == null", "found no matching overload for '_==_' applied to '(int, null)'"),
+        ("spec.min", "undeclared reference to 'spec' (in container '')"),
+        ("self.name.nope()", "undeclared reference to 'nope' (in container '')"),
+        ("self.min.startsWith('a')", "found no matching overload for 'startsWith' applied to 'int.(string)'"),
+        ("true ? true : 1", "found no matching overload for '_?_:_' applied to '(bool, bool, int)'"),
+        ("self.tags.exists(t, t)", "expected type 'bool' but found 'string'"),
+        ("self.name || true", "expected type 'bool' but found 'string'"),
+        (
+            "self.tags.filter(t, t)",
+            "found no matching overload for '_?_:_' applied to '(string, list(string), list(string))'",
+        ),
+        (
+            "self.name.all(x, true)",
+            "expression of type 'string' cannot be range of a comprehension (must be list, map, or dynamic)",
+        ),
+        ("self.tags[0].first", "type 'string' does not support field selection"),
+        ("oldSelf.min == self.min", "found no matching overload for '_==_' applied to '(optional_type(int), int)'"),
+    ],
+)
+def test_expression_is_refused_for_its_types(text, problem):
+    assert check(text)[1] == [problem]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("self.min < 2.5 && self.max > 1", "bool"),
+        ("self.tags.map(t, t.size()).sum()", "int"),
+        ("self.labels.all(k, self.labels[k] in self.tags)", "bool"),
+        ("self.labels.all(k, v, k != v)", "bool"),
+        ("self.tags.exists_one(t, t == 'a')", "bool"),
+        ("oldSelf.?min.orValue(0)", "int"),
+        ("oldSelf.optMap(o, o.min).hasValue()", "bool"),
+        ("optional.of(self.min).value() + 1", "int"),
+        ("self.labels.?a", "optional_type(string)"),
+        ("self.tags[?0]", "optional_type(string)"),
+        ("quantity(self.name).isGreaterThan(quantity('1Gi'))", "bool"),
+        ("timestamp(self.name) - duration('1h') < timestamp('2026-01-01T00:00:00Z')", "bool"),
+        ("sets.contains(self.tags, ['a'])", "bool"),
+        ("{'a': self.min}.a", "int"),
+        ("[1, 'a']", "list(dyn)"),
+        ("[?oldSelf.min]", "list(dyn)"),
+        ("type(self.min) == int", "bool"),
+        ("self.tags.transformList(i, t, i)", "dyn"),
+        ("dyn(self.min) == 'a'", "bool"),
+        ("url(self.name).getQuery()", "map(string, list(string))"),
+        ("self.tags.filter(t, true)", "list(string)"),
+        ("self.tags.map(t, true, t.size())", "list(int)"),
+        ("dyn(1).all(x, x.y)", "bool"),
+        ("dyn(1).b[0] == -self.min", "bool"),
+        ("authorizer(1).check('get').allowed()", "!error!"),
+        ("dyn(1).check('get')", "dyn"),
+        ("cidr('10.0.0.0/8').containsIP(self.name)", "dyn"),
+    ],
+)
+def test_expression_has_its_type(text, found):
+    assert check(text)[0] == found
+
+
+def test_refusal_points_at_the_place():
+    text = "self.min > 1 ||\n\t'ä' == self.most"
+
+    assert render_problems(text, check_types(parse(text), SCOPE)[1]).splitlines() == [
+        "ERROR: <input>:2:13: undefined field 'most'",
+        " |  'ä' == self.most",
+        " | ..\uff0e.........^",
+    ]
+
+
+def test_text_that_ends_too_early_is_refused_where_it_ends():
+    with pytest.raises(NotReadableError, match=r"ERROR: <input>:1:11: Syntax error: mismatched input '<EOF>' expecting"):
+        parse("self.min <")
+
+
+def test_rule_of_a_definition_is_refused_with_the_rule():
+    assert refuse_rule({"rule": "self.min"}) == [
+        f'{RULES}.rule: Invalid value: {{"Rule":"self.min","Message":"","MessageExpression":"","Reason":null,'
+        '"FieldPath":"","OptionalOldSelf":null}: cel expression must evaluate to a bool'
+    ]
+    assert refuse_rule({"rule": "self.size == 1 || self.size == '1'"}) == []
+
+
+def test_message_of_a_rule_is_a_text():
+    found = refuse_rule({"rule": "self.min > 0", "messageExpression": "self.min"})
+    assert [one.rpartition("}: ")[2] for one in found] == ["messageExpression must evaluate to a string"]
+    assert refuse_rule({"rule": "self.min > 0", "messageExpression": "'a'"}) == []
+
+
+def test_rule_with_an_optional_old_value_uses_it():
+    found = refuse_rule({"rule": "self.min > 0", "optionalOldSelf": True})
+    assert found == [f"{RULES}.optionalOldSelf: Invalid value: true: may not be set if oldSelf is not used in rule"]
+
+
+def test_rules_of_a_broken_schema_are_not_compiled():
+    broken = {"items": {"type": "string"}, "type": "array", "x-kubernetes-list-type": "odd"}
+    found = refuse_rule({"rule": "self.most > 0"}, properties={"list": broken})
+    assert [one for one in found if "compilation" in one] == []
+    assert len(found) == 1
+
+
+def test_whole_objects_have_names():
+    rule = {"rule": "self.metadata.name != self.kind && self.apiVersion != ''"}
+    schema = {"type": "object", "properties": {}, "x-kubernetes-validations": [rule]}
+    assert list(check_schema(schema, PATH, has_status=False)) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "is_path"),
+    [(".a", True), (".a.b", True), (".a['c']", True), (".m.any", True), ("a", False), (".b", False), (".a.b.c", False)],
+)
+def test_field_path_leads_to_a_field(path, is_path):
+    inner = {"type": "object", "properties": {"b": {"type": "string"}, "c": {"type": "string"}}}
+    free = {"type": "object", "additionalProperties": {"type": "string"}}
+    assert is_field_path(path, {"properties": {"a": inner, "m": free}}) is is_path
