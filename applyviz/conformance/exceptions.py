@@ -19,25 +19,11 @@ class NamedException:
     reason: str
 
 
-_HOW = ("new", "changed")
 EXCEPTIONS = (
     NamedException(
         ("plan-estimated",),
         ("whole-claims step 22 ",),
         "whether its class lets a bound claim grow is known to the cluster alone, so an estimate lets it grow",
-    ),
-    NamedException(
-        ("replay",),
-        ("more-policies step 2 write 4", "more-policies step 10 write 4"),
-        "the words in which a parser in Go refuses an expression",
-    ),
-    NamedException(
-        ("playground",),
-        (
-            *(f"rule-validatingwebhookconfiguration-vhook-webhooks.0.matchconditions-{how}-0" for how in _HOW),
-            *(f"rule-deviceclass-gpu-spec.selectors-{how}-{index}" for how in _HOW for index in (0, 1)),
-        ),
-        "the words in which a parser in Go refuses an expression",
     ),
     NamedException(
         ("replay",),

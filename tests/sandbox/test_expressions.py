@@ -108,7 +108,9 @@ def test_refusal_points_at_the_place():
 
 
 def test_text_that_ends_too_early_is_refused_where_it_ends():
-    with pytest.raises(NotReadableError, match=r"ERROR: <input>:1:11: Syntax error: mismatched input '<EOF>' expecting"):
+    with pytest.raises(
+        NotReadableError, match=r"ERROR: <input>:1:11: Syntax error: mismatched input '<EOF>' expecting"
+    ):
         parse("self.min <")
 
 

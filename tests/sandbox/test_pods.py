@@ -65,8 +65,8 @@ def test_preemption_policy_of_its_own_is_refused():
 
     assert answer.status == 403
     assert answer.message == (
-        'pods "p" is forbidden: the string value of PreemptionPolicy (Never) must not be provided in pod spec; priority '
-        "admission controller computed PreemptLowerPriority from the given PriorityClass name"
+        'pods "p" is forbidden: the string value of PreemptionPolicy (Never) must not be provided in pod spec; '
+        "priority admission controller computed PreemptLowerPriority from the given PriorityClass name"
     )
 
 

@@ -16,11 +16,15 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class StaticType:
-    """A type by its name; parameters of lists, maps and optional values; fields of objects."""
+    """A type by its name; parameters of lists, maps and optional values; fields of objects.
+
+    - `most`: how many letters or entries a value has at most; None where no schema says it.
+    """
 
     name: str
     parameters: tuple[StaticType, ...] = ()
     fields: Mapping[str, StaticType] | None = field(default=None, hash=False)
+    most: int | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         """Return the type as a server prints it."""
@@ -123,6 +127,7 @@ join: list(string).() string, list(string).(string) string
 find: string.(string) string
 findAll: string.(string) list(string), string.(string, int) list(string)
 isSorted: list(A).() bool
+reverse: list(A).() list(A)
 min: list(A).() A
 max: list(A).() A
 sum: list(A).() A

@@ -65,13 +65,26 @@ def check_types(node: Node, variables: Variables) -> tuple[StaticType, list[Type
     return checker.check(node, variables), checker.problems
 
 
+def find_kinds(node: Node, variables: Variables) -> Mapping[int, StaticType]:
+    """Return the types of all parts of an expression, by the identity of their nodes."""
+    checker = _TypeChecker()
+    checker.check(node, variables)
+    return checker.kinds
+
+
 class _TypeChecker:
     """Walks an expression from its operands to its operators and gathers the problems."""
 
     def __init__(self) -> None:
         self.problems: list[TypeProblem] = []
+        self.kinds: dict[int, StaticType] = {}
 
     def check(self, node: Node, scope: Variables) -> StaticType:
+        found = self._check(node, scope)
+        self.kinds[id(node)] = found
+        return found
+
+    def _check(self, node: Node, scope: Variables) -> StaticType:
         match node:
             case Literal(value):
                 return _LITERALS.get(type(value), DYN)

@@ -1,7 +1,6 @@
 """Check the schema of a definition: that it is structural, that its lists and maps are possible, and its defaults.
 
-Rule: `pkg/apiserver/schema` and `pkg/apis/apiextensions/validation` of k8s.io/apiextensions-apiserver v0.36.3. Left
-out: the costs of rules.
+Rule: `pkg/apiserver/schema` and `pkg/apis/apiextensions/validation` of k8s.io/apiextensions-apiserver v0.36.3.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from applyviz.engine.objects.values import JSONObject, clone
 from applyviz.kubernetes.parity.patterns import PatternError, compile_pattern
 from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid, not_supported, required
 from applyviz.sandbox.schema import structural
+from applyviz.sandbox.schema.rule_costs import RuleCost, multiply_count, refuse_costs
 from applyviz.sandbox.schema.rule_types import check_expressions, is_field_path
 
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
@@ -62,7 +62,12 @@ def check_schema(schema: JSONObject, path: str, *, has_status: bool) -> Iterator
         return  # the server stops where it cannot read a schema
     problems = [*_structure(schema, path, "root"), *_complete(schema, schema, path, path)]
     problems = problems or [*_defaults(schema, path)]
-    yield from problems or _expressions(schema, path, [problem.path for problem in shown], is_resource=True)
+    if problems:
+        yield from problems
+        return
+    costs: list[RuleCost] = []
+    yield from _expressions(schema, path, [problem.path for problem in shown], costs, 1)
+    yield from refuse_costs(costs, path)
 
 
 def _children(schema: JSONObject, path: str) -> Iterator[tuple[JSONObject, str, str]]:
@@ -76,13 +81,14 @@ def _children(schema: JSONObject, path: str) -> Iterator[tuple[JSONObject, str, 
 
 
 def _expressions(
-    schema: JSONObject, path: str, broken: Sequence[str], *, is_resource: bool = False
+    schema: JSONObject, path: str, broken: Sequence[str], costs: list[RuleCost], count: int | None
 ) -> Iterator[FieldError]:
     """Yield the problems of the expressions of rules; those above a broken schema are not compiled."""
     if not any(at.startswith(path) for at in broken):
-        yield from check_expressions(schema, path, is_resource=is_resource or bool(schema.get(_EMBEDDED)))
+        is_resource = path.endswith(".openAPIV3Schema") or bool(schema.get(_EMBEDDED))
+        yield from check_expressions(schema, path, costs, count=count, is_resource=is_resource)
     for child, below, _level in _children(schema, path):
-        yield from _expressions(child, below, broken)
+        yield from _expressions(child, below, broken, costs, multiply_count(count, schema))
 
 
 def _structure(schema: JSONObject, path: str, level: str) -> Iterator[FieldError]:

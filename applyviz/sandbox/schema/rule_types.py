@@ -1,13 +1,14 @@
 """Check the rules of a definition when it is written: that they can be read, and the types of what they use.
 
 Rule: `SchemaDeclType` of k8s.io/apiserver v0.36.3 (`pkg/cel/common`), and `pkg/apiserver/schema/cel` and
-`pkg/apis/apiextensions/validation` of k8s.io/apiextensions-apiserver v0.36.3. Left out: the estimated cost of a rule.
+`pkg/apis/apiextensions/validation` of k8s.io/apiextensions-apiserver v0.36.3. What rules cost is in `rule_costs`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from applyviz.engine.objects.values import JSONObject
 from applyviz.kubernetes.parity.status import FieldError, invalid, invalid_struct
@@ -24,7 +25,9 @@ from applyviz.sandbox.cel.static_types import (
 )
 from applyviz.sandbox.cel.syntax import NotReadableError, names_in, parse
 from applyviz.sandbox.cel.type_checker import check_types, render_problems
+from applyviz.sandbox.schema.rule_costs import RuleCost, find_count, find_message_cost, find_rule_cost
 from applyviz.sandbox.schema.schema_rules import escape
+from applyviz.sandbox.schema.value_sizes import find_most
 
 _RULES = "x-kubernetes-validations"
 _SELF = "selfType"
@@ -39,6 +42,11 @@ def find_type(schema: JSONObject, name: str = _SELF, *, is_resource: bool = Fals
 
     - `is_resource`: the schema of a whole object, whose metadata has names.
     """
+    found = _find_kind(schema, name, is_resource=is_resource)
+    return None if found is None else replace(found, most=find_most(schema))
+
+
+def _find_kind(schema: JSONObject, name: str, *, is_resource: bool) -> StaticType | None:
     if schema.get("x-kubernetes-int-or-string"):
         return DYN
     kind = "object" if is_resource else schema.get("type")
@@ -47,7 +55,7 @@ def find_type(schema: JSONObject, name: str = _SELF, *, is_resource: bool = Fals
         return None if item is None else list_of(item)
     if kind == "object" and isinstance(schema.get("additionalProperties"), Mapping):
         value = _find_inner(schema["additionalProperties"], f"{name}.@elem")
-        return None if value is None else map_of(STRING, value)
+        return None if value is None else map_of(replace(STRING, most=0), value)
     if kind == "object":
         return StaticType(name, (), _find_fields(schema, name, is_resource=is_resource))
     if kind == "string":
@@ -69,20 +77,33 @@ def _find_fields(schema: JSONObject, name: str, *, is_resource: bool) -> Mapping
         if own is not None and named is not None:
             found[named] = own
     if is_resource:
-        names = dict.fromkeys(("name", "generateName"), STRING)
-        found |= dict.fromkeys(_OF_RESOURCE, STRING) | {"metadata": StaticType(f"{name}.metadata", (), names)}
+        text = replace(STRING, most=find_most({"type": "string"}))
+        names = dict.fromkeys(("name", "generateName"), text)
+        found |= dict.fromkeys(_OF_RESOURCE, text) | {"metadata": StaticType(f"{name}.metadata", (), names, 0)}
     return found
 
 
-def check_expressions(schema: JSONObject, path: str, *, is_resource: bool) -> Iterator[FieldError]:
-    """Yield what is wrong with the rules of one schema, not with those of its children."""
+def check_expressions(
+    schema: JSONObject, path: str, costs: list[RuleCost], *, count: int | None, is_resource: bool
+) -> Iterator[FieldError]:
+    """Yield what is wrong with the rules of one schema, not with those of its children.
+
+    - `costs` gets what the rules cost; `count`: how many values of the schema an object has, None without a limit.
+    """
     rules = schema.get(_RULES) or ()
     own = find_type(schema, is_resource=is_resource) if rules else None
     if own is None:
         return
+    times = find_count(count, schema, is_resource=is_resource)
     for number, rule in enumerate(rules):
         at = f"{path}.{_RULES}[{number}]"
-        yield from _check_rule(rule, own, at)
+        problems = list(_check_rule(rule, own, at))
+        yield from problems
+        variables = {"self": own, "oldSelf": optional_of(own) if rule.get("optionalOldSelf") else own}
+        if not any(problem.path == f"{at}.rule" for problem in problems):
+            costs.append(find_rule_cost(rule, at, variables, times))
+            if rule.get("messageExpression") and not problems:
+                costs.append(find_message_cost(rule, at, variables))
 
 
 def _check_rule(rule: JSONObject, own: StaticType, path: str) -> Iterator[FieldError]:
