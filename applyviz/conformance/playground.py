@@ -51,6 +51,8 @@ _GO_LINES = re.compile(r"\n\s*@@ .*?(?=\n\* |\Z)", re.DOTALL)
 _UID, _NO_UID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "00000000-0000-4000-8000-000000000000"
 # The server names the fields that do not match the schema in a random order, one a line.
 _CAUSES = re.compile(r"; |\n  (?=\.)")
+# A server names the type of a custom resource after the time.
+_SELF = re.compile(r"\bselfType\d+")
 # The causes of a refusal are lines, but for the lines that show where in an expression its compiler stopped.
 _LINES = re.compile(r"\n(?! \| |ERROR: <input>)")
 # What kubectl prints of warnings before it prints the refusal.
@@ -157,7 +159,8 @@ def _align(causes: list[str], ours: list[str]) -> tuple[list[str], list[str]]:
     if is_single and any(words in causes[0] and ours[0].startswith(found) for words, found in _FOUND.items()):
         return [], []
     causes, ours = (
-        sorted({part for cause in side for part in _CAUSES.split(_UID.sub(_NO_UID, cause))}) for side in (causes, ours)
+        sorted({part for cause in side for part in _CAUSES.split(_SELF.sub("selfType", _UID.sub(_NO_UID, cause)))})
+        for side in (causes, ours)
     )
     if any(map(_GO_NAME.search, causes)):
         return sorted(_STRUCT.sub("", cause) for cause in causes), sorted(_STRUCT.sub("", cause) for cause in ours)

@@ -64,7 +64,9 @@ def test_sampled_rules_are_told_as_the_server_told_them():
 def test_sampled_inputs_of_every_day_are_answered_as_the_server_answered_them():
     """Of what people try one input of each dozen, and all of what is written in another language: expressions."""
     cases = [json.loads(line) for line in gzip.decompress(EVERYDAY.read_bytes()).splitlines()]
-    chosen = [c for i, c in enumerate(cases) if i % 12 == 0 or c["name"].startswith(("kind-x-", "hook-matchconditions"))]
+    chosen = [
+        c for i, c in enumerate(cases) if i % 12 == 0 or c["name"].startswith(("kind-x-", "hook-matchconditions"))
+    ]
     kept = [case for case in chosen if not case["name"].startswith(list_left_out())]
 
     assert len(kept) > 100

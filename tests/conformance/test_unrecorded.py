@@ -12,6 +12,7 @@ import pytest
 
 from tests.conformance.unrecorded import UNRECORDED
 from tests.controlplane.playground_kinds import list_kind_inputs, list_rule_inputs
+from tests.controlplane.playground_record import list_everyday_inputs
 
 pytestmark = pytest.mark.long
 WIDE = Path(__file__).parent / "wide"
@@ -40,6 +41,12 @@ def test_every_input_of_a_rule_is_recorded():
     made = [one["name"] for one in list_rule_inputs()]
 
     assert list_names("playground-rules.jsonl.gz") == made
+
+
+def test_every_input_of_every_day_is_recorded():
+    made = [one["name"] for one in list_everyday_inputs()]
+
+    assert sorted(list_names("playground-everyday.jsonl.gz")) == sorted(made)
 
 
 def test_readme_counts_the_inputs_by_their_reasons():

@@ -97,6 +97,43 @@ def test_expression_has_its_type(text, found):
     assert check(text)[0] == found
 
 
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("self.name.matches('[')", "invalid matches argument"),
+        ("duration('1 day') > duration('1h')", "invalid duration argument"),
+        ("timestamp('today') > timestamp('2026-01-01T00:00:00Z')", "invalid timestamp argument"),
+        ("[1, 'a', true].size() > 1", "expected type 'int' but found 'string'"),
+        ("[1, dyn(2)].size() > 1", "expected type 'int' but found 'dyn'"),
+        ("{'a': 1, 'b': 'c'}.size() > 1", "expected type 'int' but found 'string'"),
+        ("{'a': 1, 2: 1}.size() > 1", "expected type 'string' but found 'int'"),
+    ],
+)
+def test_literal_is_refused(text, problem):
+    assert check(text)[1] == [problem]
+
+
+def test_list_of_format_may_hold_anything():
+    assert check("'%s %d'.format([self.name, 1])") == ("dyn", [])
+    assert check("[?oldSelf.?min, 1].size() > 1 && {?'a': oldSelf.?min, 'b': 1}.size() > self.tags[0].size()")[1] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("(self.min", "ERROR: <input>:1:10: Syntax error: missing ')' at '<EOF>'"),
+        ("self.", "ERROR: <input>:1:6: Syntax error: no viable alternative at input '.'"),
+        ("namespace == 'a'", "ERROR: <input>:1:1: reserved identifier: namespace"),
+        ("", "ERROR: <input>:1:0: Syntax error: mismatched input '<EOF>' expecting"),
+    ],
+)
+def test_text_is_refused_where_it_is_wrong(text, problem):
+    with pytest.raises(NotReadableError) as found:
+        parse(text)
+
+    assert str(found.value).startswith(problem)
+
+
 def test_refusal_points_at_the_place():
     text = "self.min > 1 ||\n\t'ä' == self.most"
 

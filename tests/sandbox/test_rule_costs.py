@@ -51,7 +51,8 @@ def estimate(text: str) -> int:
 def test_rule_over_two_lists_without_a_limit_is_refused():
     assert refuse({"rule": "self.tags.exists(t, self.tags.exists(u, u == t))"}) == [
         f"{AT}.rule: Forbidden: estimated rule cost exceeds budget by factor of more than 100x {ADVICE}",
-        f"{AT}.rule: Forbidden: contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema",
+        f"{AT}.rule: Forbidden: contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 "
+        "schema",
         f"{PATH}: Forbidden: x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema exceeds "
         f"budget by factor of more than 100x {ADVICE}",
     ]
@@ -61,8 +62,8 @@ def test_message_of_a_text_without_a_limit_is_refused():
     found = refuse({"rule": "self.min > 0", "messageExpression": "'min is ' + string(self.min)"})
 
     assert found[0] == (
-        f"{AT}.messageExpression: Forbidden: estimated messageExpression cost exceeds budget by factor of more than 100x "
-        f"{ADVICE}"
+        f"{AT}.messageExpression: Forbidden: estimated messageExpression cost exceeds budget by factor of more than "
+        f"100x {ADVICE}"
     )
 
 

@@ -70,6 +70,7 @@ class Signature:
 
 _COMPARED: Final = ("bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration")
 _NUMBERS: Final = ("int", "uint", "double")
+_SUMMED: Final = (*_NUMBERS, "duration")
 _DECLARED: Final = """
 !_: (bool) bool
 -_: (int) int, (double) double
@@ -126,11 +127,7 @@ substring: string.(int) string, string.(int, int) string
 join: list(string).() string, list(string).(string) string
 find: string.(string) string
 findAll: string.(string) list(string), string.(string, int) list(string)
-isSorted: list(A).() bool
 reverse: list(A).() list(A)
-min: list(A).() A
-max: list(A).() A
-sum: list(A).() A
 quantity: (string) kubernetes.Quantity
 isQuantity: (string) bool
 isGreaterThan: kubernetes.Quantity.(kubernetes.Quantity) bool, kubernetes.Semver.(kubernetes.Semver) bool
@@ -215,7 +212,12 @@ def signatures() -> Mapping[str, tuple[Signature, ...]]:
     same = [(StaticType(one), StaticType(one)) for one in _COMPARED]
     mixed = [(StaticType(one), StaticType(other)) for one in _NUMBERS for other in _NUMBERS if one != other]
     compared = tuple(Signature(False, pair, BOOL) for pair in (*same, *mixed))
-    return found | dict.fromkeys(("<", "<=", ">", ">="), compared)
+    found |= dict.fromkeys(("<", "<=", ">", ">="), compared)
+    lists = {name: (list_of(StaticType(name)),) for name in _COMPARED}
+    greatest = tuple(Signature(True, lists[name], StaticType(name)) for name in _COMPARED)
+    found |= {"isSorted": tuple(Signature(True, one, BOOL) for one in lists.values())}
+    found |= {"min": greatest, "max": greatest}
+    return found | {"sum": tuple(Signature(True, lists[name], StaticType(name)) for name in _SUMMED)}
 
 
 def is_assignable(wanted: StaticType, found: StaticType, bound: dict[str, StaticType]) -> bool:

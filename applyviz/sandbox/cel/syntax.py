@@ -58,12 +58,18 @@ class NotReadableError(CelError):
     """The text is not an expression."""
 
 
-class MissingOperandError(CelError):
-    """The text ends where an operand must follow."""
+class MisreadError(CelError):
+    """The text is not an expression, in the words of the server, and where."""
 
-    def __init__(self) -> None:
-        wanted = "'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES"
-        super().__init__(f"Syntax error: mismatched input '<EOF>' expecting {{{wanted}, IDENTIFIER}}")
+    def __init__(self, text: str, at: int) -> None:
+        super().__init__(text)
+        self.at = at
+
+
+_OPERANDS: Final = (
+    "expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, "
+    "IDENTIFIER}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +165,8 @@ def parse(text: str) -> Node:
     parser = _ExpressionParser(_split(text))
     try:
         return parser.read()
-    except MissingOperandError as error:
-        raise NotReadableError(point_at(text, len(text), str(error))) from None
+    except MisreadError as error:
+        raise NotReadableError(point_at(text, error.at, str(error))) from None
 
 
 def _split(text: str) -> list[tuple[str, str, int]]:
@@ -248,6 +254,8 @@ class _ExpressionParser:
         return ""
 
     def _need(self, sign: str) -> None:
+        if self._kind == "end" and sign == ")":
+            raise MisreadError(f"Syntax error: missing '{sign}' at '<EOF>'", self._tokens[self._at][2])
         if not self._take(sign):
             raise self._problem()
 
@@ -307,7 +315,9 @@ class _ExpressionParser:
         return found
 
     def _identifier(self) -> str:
-        kind, text, _ = self._tokens[self._at]
+        kind, text, at = self._tokens[self._at]
+        if kind == "end":
+            raise MisreadError("Syntax error: no viable alternative at input '.'", at)
         if kind != "name":
             raise self._problem()
         self._at += 1
@@ -325,7 +335,7 @@ class _ExpressionParser:
     def _primary(self) -> Node:
         kind, text, at = self._tokens[self._at]
         if kind == "end":
-            raise MissingOperandError
+            raise MisreadError(f"Syntax error: mismatched input '<EOF>' {_OPERANDS}", at)
         if kind in ("int", "float", "text", "raw", "line"):
             self._at += 1
             if kind in ("int", "float"):
@@ -348,7 +358,7 @@ class _ExpressionParser:
         if name in ("true", "false", "null"):
             return Literal({"true": True, "false": False, "null": None}[name], at)
         if name in RESERVED or name == "in":
-            raise NotReadableError(f"reserved identifier: {name}")
+            raise MisreadError(f"reserved identifier: {name}", at)
         if not self._take("("):
             return Name(name, at)
         return Call(name, at=self._last, arguments=self._arguments(")"))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from applyviz.sandbox.cel.functions import FUNCTIONS, TYPES
+from applyviz.sandbox.cel.literals import check_literals
 from applyviz.sandbox.cel.macros import count_names
 from applyviz.sandbox.cel.pointing import point_at
 from applyviz.sandbox.cel.static_types import (
@@ -62,7 +63,9 @@ def render_problems(expression: str, problems: Sequence[TypeProblem]) -> str:
 def check_types(node: Node, variables: Variables) -> tuple[StaticType, list[TypeProblem]]:
     """Return the type of an expression and the problems of its types."""
     checker = _TypeChecker()
-    return checker.check(node, variables), checker.problems
+    found = checker.check(node, variables)
+    literals = () if checker.problems else check_literals(node, checker.kinds)
+    return found, [*checker.problems, *(TypeProblem(at, text) for at, text in literals)]
 
 
 def find_kinds(node: Node, variables: Variables) -> Mapping[int, StaticType]:

@@ -43,7 +43,7 @@ _RGB_PART = "(0|[1-9][0-9]?|1[0-9][0-9]?|2[0-4][0-9]|25[0-5])"
 _RGB = re.compile(rf"rgb\(\s*{_RGB_PART}\s*,\s*{_RGB_PART}\s*,\s*{_RGB_PART}\s*\)\Z")
 _SSN = re.compile(r"[0-9]{3}[- ]?[0-9]{2}[- ]?[0-9]{4}\Z")
 _OBJECT_ID = re.compile(r"[0-9a-fA-F]{24}\Z")
-_URI = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:|/)[^\x00-\x20\x7f]*\Z")
+_URI = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:(?://[^\x00-\x20\x7f/?#]*(?![^/?#])|(?!//))|/)[^\x00-\x1f\x7f]*\Z")
 _BAD_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 # Formats of which every text is one, or that are not checked here.
 _ANY = frozenset(("password", "isbn", "isbn10", "isbn13", "creditcard"))

@@ -24,7 +24,7 @@ from applyviz.sandbox.schema.formats import has_format, is_format_of
 from applyviz.sandbox.schema.ratcheting import ABSENT, Absent, find_child, find_partner, is_kept
 
 _EXACT = 1 << 53
-_INT64 = 1 << 63
+_INT32, _INT64 = 1 << 31, 1 << 63
 _ROOT_FIELDS = frozenset({"apiVersion", "kind", "metadata"})
 _NUMBER_FORMATS = {int: "int64", float: "float64"}
 _GO_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
@@ -193,8 +193,11 @@ def _check_string(value: str, schema: JSONObject, path: str) -> Iterator[FieldEr
 
 def _check_number(value: float, schema: JSONObject, path: str) -> Iterator[FieldError]:
     low, high, step = schema.get("minimum"), schema.get("maximum"), schema.get("multipleOf")
-    if schema.get("type") == "integer" and not (float(value).is_integer() and abs(value) < _INT64):
-        yield invalid("<nil>", "", f"Checked value must be of type integer (default format) in {path}")
+    if schema.get("type") == "integer":
+        form = schema.get("format") or ""
+        words = f"with format {form}" if is_format_of("integer", form) else "(default format)"
+        if not (float(value).is_integer() and abs(value) < (_INT32 if form == "int32" else _INT64)):
+            yield invalid("<nil>", "", f"Checked value must be of type integer {words} in {path}")
     if low is not None and (value < low or (schema.get("exclusiveMinimum") and value == low)):
         word = "greater than" if schema.get("exclusiveMinimum") else "greater than or equal to"
         yield invalid(path, value, f"{path} in body should be {word} {json.dumps(low)}")
