@@ -1,5 +1,8 @@
 """Waiting for rollouts, where the rules of a run say so: ready, failed, late, lost and canceled."""
 
+import json
+
+import msgspec
 import pytest
 
 from applyviz.engine.objects.exchange import Answer
@@ -14,6 +17,7 @@ from tests.workloads import (
     BEHIND,
     READY,
     STUCK,
+    WAITING,
     answer_lists,
     become,
     deployment,
@@ -189,11 +193,27 @@ def test_words_and_images_of_an_object_with_masked_values_are_withheld():
 
     workload = {"metadata": {"namespace": "shop"}, "spec": {"selector": {"matchLabels": {"app": "web"}}}}
 
-    report = read_pod_report(Reader(), workload, is_withholding=True).to_json()
+    report = read_pod_report(Reader(), workload, is_withholding=True)
     nothing = read_pod_report(Reader(), {"metadata": {"namespace": "shop"}}, is_withholding=False)
 
-    assert [(one["reason"], one["image"], one["message"]) for one in report["problems"]] == [
-        ("ImagePullBackOff", "", "")
-    ]
-    assert report["unread"] == {"events": 403}
+    assert [(one.reason, one.image, one.message) for one in report.problems] == [("ImagePullBackOff", "", "")]
+    assert report.unread == {"events": 403}
     assert nothing == PodReport()
+
+
+def test_report_that_a_result_stores_is_no_news_when_nothing_changed():
+    waiting = [{**WAITING, "state": {"waiting": {"reason": f"Reason{letter}"}}} for letter in "ABCDEFGHI"]
+    pods = [{"metadata": {"name": one["state"]["waiting"]["reason"]}, "status": {"containerStatuses": [one]}}
+            for one in waiting]  # fmt: skip
+
+    class Reader:
+        def try_send(self, request):
+            return Answer(200, {"items": pods if request.path.endswith("pods") else []})
+
+    workload = {"metadata": {"namespace": "shop"}, "spec": {"selector": {"matchLabels": {"app": "web"}}}}
+
+    report = read_pod_report(Reader(), workload, is_withholding=False)
+    stored = json.loads(json.dumps({"new": 0, "ready": 0, "wanted": 9, **msgspec.to_builtins(report)}))
+
+    assert len(report.problems) == 5
+    assert msgspec.convert(stored, PodReport) == report

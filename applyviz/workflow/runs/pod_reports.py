@@ -8,12 +8,12 @@ Reading needs `list` on pods and events; without it the report says so, and the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.request_paths import make_path
-from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
+from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.readiness.conditions import is_condition
 from applyviz.engine.readiness.pods import PodProblem, find_pod_problems, write_selector
 
@@ -27,16 +27,7 @@ class PodReport:
     """Why pods do not start; `unread` names what could not be listed, with the status of the answer."""
 
     problems: tuple[PodProblem, ...] = ()
-    unread: Mapping[str, int] | None = None
-
-    def to_json(self) -> dict[str, JSONValue]:
-        """As a result stores it."""
-        return {"problems": [asdict(problem) for problem in self.problems[:_KEPT]], "unread": dict(self.unread or {})}
-
-    @classmethod
-    def from_json(cls, data: JSONObject) -> PodReport:
-        """Return the report that a result stores."""
-        return cls(tuple(PodProblem(**one) for one in data.get("problems", ())), data.get("unread") or None)
+    unread: Mapping[str, int] = field(default_factory=dict)
 
 
 def _list(reader: ClusterReader, namespace: str, plural: str, query: Mapping[str, str]) -> Answer:
@@ -71,4 +62,4 @@ def read_pod_report(reader: ClusterReader, workload: JSONObject, *, is_withholdi
     events = _list(reader, namespace, "events", about)
     problems = find_pod_problems(pods, read_items(events))
     kept = tuple(map(_without_words, problems)) if is_withholding else problems
-    return PodReport(kept, None if events.is_ok else {"events": events.status})
+    return PodReport(kept[:_KEPT], {} if events.is_ok else {"events": events.status})

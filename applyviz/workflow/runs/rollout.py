@@ -7,9 +7,11 @@ one. The database's clock measures it, because host clocks may differ.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from functools import partial
+
+import msgspec
 
 from applyviz import clock as shared_clock
 from applyviz.engine.objects.values import JSONObject
@@ -41,11 +43,6 @@ class _Seen:
     @classmethod
     def of(cls, live: JSONObject | None) -> _Seen:
         return cls(read_status(live), live, count_pods(live) if live is not None else None)
-
-
-def _read_counts(pods: Mapping[str, int]) -> PodCounts | None:
-    """Return the counts that a result stores; None without any."""
-    return PodCounts(**{each.name: pods[each.name] for each in fields(PodCounts)}) if pods else None
 
 
 class Rollout:
@@ -88,8 +85,8 @@ class Rollout:
     def look_again(self, *, seconds: float) -> ObjectFlow[RolloutState]:
         """Look once at an object that was looked at some seconds ago, maybe by another worker; return its state."""
         row = self._result
-        self._told = row.rollout_detail, _read_counts(row.pods)
-        self._reported = PodReport.from_json(row.pods)
+        self._told = row.rollout_detail, msgspec.convert(row.pods, PodCounts) if row.pods else None
+        self._reported = msgspec.convert(row.pods, PodReport)
         watched = self._clock() + self._seconds - self._deadline
         is_due = watched // _BETWEEN_REPORTS > (watched - seconds) // _BETWEEN_REPORTS
         self._next_report = self._clock() + (0.0 if is_due else _BETWEEN_REPORTS)
@@ -143,7 +140,7 @@ class Rollout:
         row.update(rollout=state, rollout_detail=draw_nuls(detail), rollout_at=now)
         if seen.counts is None:
             return
-        row.update(pods=draw_nuls({**asdict(seen.counts), **self._reported.to_json()}))
+        row.update(pods=draw_nuls({**asdict(seen.counts), **msgspec.to_builtins(self._reported)}))
         if seen.counts != self._told[1]:
             self._keep_sample(seen.counts)
 
