@@ -17,6 +17,7 @@ from applyviz import clock
 from applyviz.engine.objects.values import JSONObject
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import Cluster, Preset, Team
+from applyviz.sources.links import hide_query
 from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
@@ -135,13 +136,21 @@ def brings_manifests(preset: Preset) -> bool:
     return bool(options.get("links") or options.get("git_repository") or remote)
 
 
+def _hide_queries(text: str) -> str:
+    """Return a text of a field without the queries of its addresses, which may hold a credential."""
+    return "\n".join(hide_query(line) if "://" in line else line for line in text.splitlines())
+
+
 def find_changes(preset: Preset, used: Mapping[str, str]) -> tuple[JSONObject, ...]:
-    """Return the fields whose text differs from that of a preset, each with both; others of `used` do not count."""
+    """Return the fields whose text differs from that of a preset, each with both; others of `used` do not count.
+
+    - Every reader of a review is shown them: addresses have no query.
+    """
     before = {name: text for name, text in preset.options.items() if name in FIELDS}
     if preset.cluster is not None:
         before = {CLUSTER: preset.cluster.slug, **before}
     return tuple(
-        {"field": name, "preset": before[name], "used": used[name]}
+        {"field": name, "preset": _hide_queries(before[name]), "used": _hide_queries(used[name])}
         for name in (CLUSTER, *FIELDS)
         if name in before and name in used and before[name] != used[name]
     )
@@ -162,7 +171,7 @@ def _describe(preset: Preset) -> dict[str, str]:
 def _list_parts(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[tuple[str, JSONObject]]:
     for name, text in after.items():
         if before.get(name, "") != text:
-            yield name, {"before": before.get(name, ""), "after": text}
+            yield name, {"before": _hide_queries(before.get(name, "")), "after": _hide_queries(text)}
 
 
 def _record(preset: Preset, what: str, before: Mapping[str, str], by: Person | None) -> None:

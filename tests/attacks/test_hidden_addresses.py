@@ -1,0 +1,77 @@
+"""An address may be signed: its query holds a credential, and no reader of a review or of the audit log is shown it."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from applyviz.engine.requests.options import ApplyOptions
+from applyviz.records.enums import AuditAction, Role
+from applyviz.records.models import AuditEntry, Preset
+from applyviz.sources.bundle import BundledFile, SourceBundle
+from applyviz.workflow.plans import planner, presets, reviews
+from applyviz.workflow.plans.presets import PresetDraft, UsedPreset
+from tests.attacks.conftest import list_stored
+from tests.attacks.test_identical_pages import World
+from tests.attacks.test_password_fields import CANARY, find_shown
+from tests.builders import make_person
+from tests.stories import Team, config_map
+
+pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
+LINK = "https://files.example.org/{}.yaml?sig={}"
+CHART = "https://charts.example.org/{}.tgz?token={}"
+
+
+def write(name: str, credential: str) -> dict[str, str]:
+    links = "\n".join(LINK.format(f"{name}-{n}", credential) for n in range(2))
+    return {"links": links, "chart": CHART.format(name, credential), "namespace": name}
+
+
+@pytest.fixture
+def preset(team: Team) -> Preset:
+    root = make_person("root", Role.ADMINISTRATOR)
+    draft = PresetDraft("files", "Files", options=write("first", f"{CANARY}-old"))
+    made = presets.add_preset(draft, by=root)
+    presets.edit_preset(
+        made, PresetDraft("files", "Files", options=write("first", CANARY)), version=made.version, by=root
+    )
+    made.refresh_from_db()
+    return made
+
+
+def test_what_differs_from_a_preset_shows_no_query(team: Team, preset: Preset, step: int) -> None:
+    used = UsedPreset(preset, presets.find_changes(preset, write("second", f"{CANARY}-new")))
+    review = reviews.create_review(
+        by=team.alice,
+        title="Change",
+        reason="",
+        ticket="",
+        cluster=team.cluster,
+        options=ApplyOptions(),
+        bundle=SourceBundle((BundledFile("a.yaml", config_map(a="1").encode()),)),
+        preset=used,
+    )
+    planner.make_plan(review.plans.get().pk)
+    plan = review.plans.get()
+
+    assert [change["used"] for change in review.preset_changes if change["field"] == "links"] == [
+        "https://files.example.org/second-0.yaml\nhttps://files.example.org/second-1.yaml"
+    ]
+    client = Client()
+    client.force_login(team.alice)
+    record = client.get(reverse("reviews:show-record", args=[review.number, plan.number])).content.decode()
+    assert ("second-0.yaml" in record, CANARY in record) == (True, False)
+    assert find_shown(World(team, [plan, plan, plan]), 0, step) == []
+
+
+def test_the_audit_log_has_no_query_and_every_change(preset: Preset) -> None:
+    """An administrator reads the preset itself; whoever may see the whole audit log does not."""
+    found = [where for where, text in list_stored() if CANARY in text]
+    changes = [
+        set(entry.detail["changes"])
+        for entry in AuditEntry.objects.filter(action=AuditAction.PRESET_CHANGED).order_by("pk")
+    ]
+
+    assert set(found) == {"Preset.options"}
+    assert {"links", "chart"} == changes[-1] & {"links", "chart", "namespace"}
