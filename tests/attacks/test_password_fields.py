@@ -22,6 +22,7 @@ from applyviz.engine.requests.options import ApplyMode, SetAction
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.password_fields import list_passwords
 from applyviz.records.enums import PlanState
+from applyviz.workflow.clusters import masking_settings
 from applyviz.workflow.plans import comparisons, guess_limit
 from tests.attacks.answers import read_words, share
 from tests.attacks.conftest import find_leaks
@@ -200,6 +201,28 @@ def test_a_comparison_of_plans_masks_the_kinds_of_both(team: Team) -> None:
     second = team.plan(yaml.safe_dump({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}}))
 
     assert CANARY[:8] not in json.dumps(comparisons.compare_secrets(first, second))
+
+
+@pytest.mark.parametrize("setting", ["built-in list", "names", "paths"])
+def test_a_comparison_of_plans_keeps_the_settings_of_both(team: Team, settings: Any, setting: str) -> None:
+    """Masking of plain credentials was switched off after the first plan: what that plan masks stays masked."""
+    names = {"built-in list": "DB_PASSWORD", "names": "MODE_OF_OURS", "paths": "a"}
+    settings.APPLYVIZ_MASK_NAMES = ["*_OF_OURS"] if setting == "names" else []
+    settings.APPLYVIZ_MASK_PATHS = ["data.a"] if setting == "paths" else []
+
+    def write_map(value: str) -> str:
+        metadata = {"name": "settings"}
+        data = {names[setting]: value}
+        return yaml.safe_dump({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+
+    first = team.plan(write_map(CANARY))
+    settings.APPLYVIZ_MASK_NAMES, settings.APPLYVIZ_MASK_PATHS = [], []
+    masking_settings.mask_credentials(team.cluster, is_on=False, by=None)
+    second = team.plan(write_map("another-value-1"))
+
+    for pair in ((first, second), (second, first)):
+        found = json.dumps(comparisons.compare_secrets(*pair))
+        assert (len(found) > 10, CANARY[:8] in found) == (True, False)
 
 
 def test_guesses_of_it_are_counted(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,15 @@ class MaskPolicy:
     paths: tuple[str, ...] = ()
     passwords: Passwords = NO_PASSWORDS
 
+    def join(self, other: MaskPolicy) -> MaskPolicy:
+        """Return the policy that masks what either of them masks."""
+        return MaskPolicy(
+            self.has_plain or other.has_plain,
+            tuple(dict.fromkeys((*self.names, *other.names))),
+            tuple(dict.fromkeys((*self.paths, *other.paths))),
+            self.passwords.join(other.passwords),
+        )
+
 
 DEFAULT_POLICY = MaskPolicy()
 

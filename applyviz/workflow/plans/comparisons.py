@@ -94,8 +94,8 @@ def _open_alike(row: ObjectChange | None, tag_key: bytes, policy: MaskPolicy) ->
 
 def compare_secrets(first: Plan, second: Plan) -> JSONObject:
     """Return what changed for each object with masked values, by `name_of`, as JSON for `read_move`; decrypts."""
-    passwords = masking_settings.policy_of(first).passwords
-    policy = masking_settings.with_passwords(masking_settings.policy_of(second), passwords)
+    # Each plan keeps the settings of its creation: what one of them masks is not shown beside the other.
+    policy = masking_settings.policy_of(second).join(masking_settings.policy_of(first))
     key = second.tag_key.open_bytes(), policy
     found: dict[str, JSONValue] = {}
     for one in find_differing(first, second)[:MOST_DETAILED]:
