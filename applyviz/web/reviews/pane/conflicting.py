@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from applyviz.engine.objects.owners import name_owner
 from applyviz.engine.objects.paths import FieldPath
+from applyviz.engine.ownership.managed_fields import UPDATE
 from applyviz.engine.planning.model import plan as engine
 
 
+def name_opponent(manager: str, *, you: str) -> str:
+    """Return the name of a manager in a conflict; the manager that applies conflicts only with an Update of its own."""
+    return name_owner(manager, "", operation=UPDATE, you=you)
+
+
 def name_conflicting(change: engine.PlannedObject, *, you: str) -> dict[FieldPath, list[str]]:
-    """Return the conflicting managers of each field, with the subresource or operation that tells them apart."""
+    """Return the conflicting managers of each field, with the subresource or operation that distinguishes them."""
     named: dict[FieldPath, list[str]] = {}
     for conflict in change.conflicts:
         name = name_owner(conflict.manager, conflict.subresource, operation=conflict.operation, you=you)

@@ -18,11 +18,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from applyviz.engine.objects.lookups import FieldFinder
-from applyviz.engine.objects.owners import name_owner
 from applyviz.engine.objects.paths import FieldPath, element_value, fields, render_path
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject
-from applyviz.engine.ownership.managed_fields import UPDATE
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind, ResolutionOption, ResolvedField
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model import plan as engine
@@ -33,7 +31,7 @@ from applyviz.records.models import Plan, Resolution
 from applyviz.web.components.owners import OwnerChip, present_owners
 from applyviz.web.components.values import ABSENT, Shown, show_value
 from applyviz.web.reviews.pane.blocked_removals import BlockedRemovalRow, present_blocked_removal
-from applyviz.web.reviews.pane.conflicting import name_conflicting
+from applyviz.web.reviews.pane.conflicting import name_conflicting, name_opponent
 from applyviz.web.reviews.pane.equal_values import describe_equal_values
 from applyviz.web.reviews.pane.manifest_patches import PatchView, present_patch
 from applyviz.workflow.foundation import access
@@ -303,7 +301,7 @@ class _ConflictPresenter:
         return AnswerRow(
             path=path,
             title=name_resolution(answer.resolution, answer.manager),
-            manager=name_owner(answer.manager, "", operation=UPDATE, you=self._you),
+            manager=name_opponent(answer.manager, you=self._you),
             by=made.by.get_username() if made else "",
             at=made.created_at if made else None,
             note=made.note if made else "",
@@ -336,7 +334,7 @@ class _ConflictPresenter:
         here, ref = str(self._position), self._change.ref
         choices = []
         for manager in managers:
-            named = {"manager": name_owner(manager, "", operation=UPDATE, you=self._you)}
+            named = {"manager": name_opponent(manager, you=self._you)}
             if len(managers) > 1 or len(self._change.open_fields) > 1:
                 text = _("all conflicts with %(manager)s in this object") % named
                 choices.append(ScopeChoice((("position", here), ("manager", manager)), text))
