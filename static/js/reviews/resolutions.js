@@ -73,18 +73,4 @@ document.addEventListener("change", (event) => {
   if (!event.target.matches?.("[data-option]")) return;
   for (const one of event.target.form?.elements ?? []) if (one.matches("[data-option]")) one.setCustomValidity("");
 });
-/** A form that was sent says so, and is not sent twice. */
-document.addEventListener("submit", (event) => {
-  const form = event.target;
-  if (!form.matches?.("[data-busy]") || event.defaultPrevented) return;
-  if (form.dataset.busy === "sent") event.preventDefault();
-  form.dataset.busy = "sent";
-  form.setAttribute("aria-busy", "true");
-});
-addEventListener("pageshow", () => {
-  for (const form of document.querySelectorAll("[data-busy]")) {
-    form.dataset.busy = "";
-    form.removeAttribute("aria-busy");
-  }
-});
 reveal();
