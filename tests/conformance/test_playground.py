@@ -32,7 +32,8 @@ def test_cause_goes_on_where_the_compiler_points():
     refusal = (
         'The CustomResourceDefinition "a" is invalid: \n* spec.a: Invalid value: 1: compilation failed: '
         "ERROR: <input>:1:1: undeclared reference to 'a' (in container '')\n | a == b\n | ^\n"
-        "ERROR: <input>:1:6: undeclared reference to 'b' (in container '')\n | a == b\n | .....^\n* spec.b: Required value\n"
+        "ERROR: <input>:1:6: undeclared reference to 'b' (in container '')\n | a == b\n | .....^\n"
+        "* spec.b: Required value\n"
     )
 
     found = read_causes(refusal)

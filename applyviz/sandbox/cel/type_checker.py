@@ -100,13 +100,23 @@ class _TypeChecker:
                 found = self._resolve("[]", [self.check(operand, scope), self.check(index, scope)], at)
                 return optional_of(found) if is_optional and found.name != "optional_type" else found
             case ListOf(entries):
-                return list_of(_join([DYN if opt else self.check(one, scope) for one, opt in entries]))
+                return list_of(_join([self._check_entry(one, scope, is_optional=opt) for one, opt in entries]))
             case MapOf(pairs):
                 keys = [self.check(key, scope) for key, _, _ in pairs]
-                values = [self.check(value, scope) for _, value, _ in pairs]
-                return map_of(_join(keys), DYN if any(opt for _, _, opt in pairs) else _join(values))
+                values = [self._check_entry(value, scope, is_optional=opt) for _, value, opt in pairs]
+                return map_of(_join(keys), _join(values))
             case Call():
                 return self._check_call(node, scope)
+
+    def _check_entry(self, node: Node, scope: Variables, *, is_optional: bool) -> StaticType:
+        """Return the type of an entry of a list or a map; an optional one may be left out."""
+        found = self.check(node, scope)
+        if not is_optional or is_any(found):
+            return found
+        if found.name == "optional_type":
+            return found.parameters[0]
+        self._report(node.at, f"expected type '{optional_of(found)}' but found '{found}'")
+        return found
 
     def _report(self, at: int, text: str) -> StaticType:
         self.problems.append(TypeProblem(at, text))
