@@ -1,6 +1,6 @@
 """How large the values of a schema are at least and at most, and how many of them an object has at most.
 
-Rule: `SchemaDeclType` of k8s.io/apiserver v0.36.3 (`pkg/cel/common`): what has no limit of its own is as large as a
+Rule: `pkg/cel/common/schemas.go` of k8s.io/apiserver v0.36.3: what has no limit of its own is as large as a
 request may be.
 """
 

@@ -187,10 +187,10 @@ def _job(obj: JSONObject) -> Iterator[FieldError]:
 
 def _validate_selected(spec: JSONObject) -> Iterator[FieldError]:
     """Yield the problem of a job selector that does not select the job's own pods."""
-    labels = spec["template"].get("metadata", {}).get("labels") or {}
+    labels = spec["template"].get("metadata", {}).get("labels")
     if spec.get("selector") is None:
         yield required("spec.selector")
-    if spec.get("selector") is None or not selects(spec["selector"], labels):
+    if spec.get("selector") is None or not selects(spec["selector"], labels or {}):
         yield invalid("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")
 
 

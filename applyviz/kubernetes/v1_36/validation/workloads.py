@@ -49,9 +49,9 @@ def _validate_template(spec: JSONObject, path: str, word: str, *, owner: str) ->
         detail = "" if word == "statefulset" else "invalid label selector"
         yield invalid_struct(f"{path}.selector", order_selector(selector), detail)
         return
-    labels = (template.get("metadata") or {}).get("labels") or {}
-    if selector is None or (selector and not problems and not selects(selector, labels)):
-        yield invalid(f"{path}.template.metadata.labels", labels or None, "`selector` does not match template `labels`")
+    labels = (template.get("metadata") or {}).get("labels")
+    if selector is None or (selector and not problems and not selects(selector, labels or {})):
+        yield invalid(f"{path}.template.metadata.labels", labels, "`selector` does not match template `labels`")
     yield from validate_pod_template(template, f"{path}.template")
     yield from _check_always(template, path, owner)
 
@@ -195,9 +195,9 @@ def _replication_controller(obj: JSONObject) -> Iterator[FieldError]:
     if template is None:
         yield required("spec.template")
         return
-    labels = (template.get("metadata") or {}).get("labels") or {}
-    if not selects({"matchLabels": selector}, labels):
-        yield invalid("spec.template.metadata.labels", labels or None, "`selector` does not match template `labels`")
+    labels = (template.get("metadata") or {}).get("labels")
+    if not selects({"matchLabels": selector}, labels or {}):
+        yield invalid("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")
     yield from validate_pod_template(template, "spec.template")
     yield from _check_always(template, "spec", "ReplicationController")
 
