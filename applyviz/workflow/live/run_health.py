@@ -316,7 +316,7 @@ def read_health(run: ApplyRun, *, for_user: Person) -> RunHealth:
         with connect.open_reader(cluster) as own:
             facts.require_same(own, uid=run.plan.cluster_uid, server=cluster.server, name=cluster.name)
         with impersonation.open_reader(cluster, for_user=for_user) as reader:
-            look = _Look(reader, touched)
-            return RunHealth(tuple(look.read_objects(reader.measure_ahead(clock.now()))), left)
+            live = _Look(reader, touched)
+            return RunHealth(tuple(live.read_objects(reader.measure_ahead(clock.now()))), left)
     except (ClusterError, NotPossibleError) as error:
         return RunHealth(problem=str(error))
