@@ -42,3 +42,14 @@ def to_ours(moment: datetime, ahead: timedelta | None) -> datetime:
 def to_server(moment: datetime, ahead: timedelta | None) -> datetime:
     """Return a moment of our clock by a server's clock; `ahead` as for `to_ours`."""
     return moment + (ahead or NO_DIFFERENCE)
+
+
+def convert_text(text: str, ahead: timedelta | None) -> str:
+    """Return a time as a server wrote it by our clock; a text that is no time stays."""
+    if not ahead:
+        return text
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return to_ours(at, ahead).isoformat() if at.tzinfo is not None else text

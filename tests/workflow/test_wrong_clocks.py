@@ -14,7 +14,7 @@ from applyviz.engine.objects.exchange import JSON, Request
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.records.enums import FindingSort, Outcome
 from applyviz.records.models import ClusterScan, JournalEntry, LiveFinding, ObjectResult
-from applyviz.workflow.live import ownership_history, run_health, scans
+from applyviz.workflow.live import inventory, ownership_history, run_health, scans
 from tests.memory import Memory, start
 from tests.stories import SETTINGS, Team, config_map
 from tests.workloads import answer_lists, deployment, slow_team
@@ -135,6 +135,14 @@ def test_owners_over_time_are_dated_by_our_clock(team, move_clock):
     assert abs(edited.at - edited_at) < SOON
     assert is_now(back.at)
     assert abs(made.at + HOUR - edited_at) < SOON
+
+
+def test_last_writes_of_a_field_manager_are_dated_by_our_clock(team):
+    team.apply(config_map(a="1"))
+
+    [held] = inventory.read_holdings(team.cluster, "applyviz", for_user=team.alice).objects
+
+    assert is_now(datetime.fromisoformat(held.owner.time))
 
 
 @pytest.mark.parametrize("ahead", [-DAY, timedelta(), DAY], ids=["behind", "equal", "ahead"])

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from applyviz import clock
 from applyviz.clusters import discovery, facts
 from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.objects.errors import ClusterError
@@ -27,7 +28,7 @@ from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.foundation.scopes import ScopeEntry
-from applyviz.workflow.live.shown_owners import show_owners
+from applyviz.workflow.live.shown_owners import date_owners, show_owners
 from applyviz.workflow.plans.live_values import find_readable
 
 _LEFT_OUT = frozenset({"Event", "Lease", "Endpoints", "EndpointSlice", "ControllerRevision", "APIService"})
@@ -210,8 +211,10 @@ def read_holdings(cluster: Cluster, manager: str, *, for_user: Visitor) -> Holdi
         with impersonation.open_reader(cluster, for_user=person) as reader:
             listing = Listing(reader, cluster.server)
             policy = masking_settings.policy_for(cluster)
+            ahead = reader.measure_ahead(clock.now())
             for ref, item in listing.walk():
-                holdings.extend(_find_holdings(ref, show_owners(item, ref, policy, listing.catalog), manager))
+                found = _find_holdings(ref, show_owners(item, ref, policy, listing.catalog), manager)
+                holdings.extend(replace(one, owner=date_owners([one.owner], ahead)[0]) for one in found)
     except (ClusterError, NotPossibleError) as error:
         return Holdings(problem=str(error))
     seen = access.list_visible_scopes(for_user, {ScopeEntry(cluster.slug, one.ref.namespace) for one in holdings})

@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from applyviz import clock
 from applyviz.clusters import connect, facts
 from applyviz.clusters.reader import ClusterReader
-from applyviz.clusters.server_clock import to_ours
+from applyviz.clusters.server_clock import convert_text
 from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.request_paths import make_path
@@ -185,22 +185,11 @@ def _find_moment(event: JSONObject) -> str:
     return next((_cut(found) for name in names if (found := get_at(event, name))), "")
 
 
-def _convert_moment(text: str, ahead: timedelta | None) -> str:
-    """Return a time of the API server's clock by our clock; a text that is no time stays."""
-    if not ahead:
-        return text
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        return text
-    return to_ours(at, ahead).isoformat() if at.tzinfo is not None else text
-
-
 def _read_event(event: JSONObject, ahead: timedelta | None, *, is_withholding: bool) -> LiveEvent:
     count = get_at(event, ("series", "count")) or event.get("count")
     kind, name = (_cut(get_at(event, ("involvedObject", part))) for part in ("kind", "name"))
     return LiveEvent(
-        at=_convert_moment(_find_moment(event), ahead),
+        at=convert_text(_find_moment(event), ahead),
         is_warning=event.get("type") == "Warning",
         reason=name_reason(event.get("reason")),
         about=f"{kind}/{name}",

@@ -1,9 +1,14 @@
 """Everything that is known of one field: schema, also of a custom resource, owners in live, and earlier runs."""
 
+from datetime import timedelta
+
 import pytest
 from django.test import Client
 from django.urls import reverse
 
+from applyviz import clock
+from applyviz.clusters import sandbox
+from applyviz.web.components.object_links import link_alone
 from applyviz.workflow.plans.changes import read_masked
 from tests.stories import SETTINGS, Team, config_map
 
@@ -81,3 +86,18 @@ def test_field_that_no_run_moved_says_so(team):
     plan = team.plan(config_map(colour="red"))
 
     assert "No earlier run changed it on this cluster." in show(team, plan, "settings", ("f:data", "f:colour"))
+
+
+@pytest.mark.parametrize("days", [-1, 1])
+def test_last_write_is_dated_by_our_clock(team, monkeypatch, days):
+    monkeypatch.setattr(sandbox, "_now", lambda: clock.host_now() + timedelta(days=days))
+    team.apply_as("kubectl-edit", config_map(colour="blue"))
+    plan = team.plan(config_map(colour="white"))
+    browser = Client()
+    browser.force_login(team.bob)
+
+    field = show(team, plan, "settings", ("f:data", "f:colour"))
+    owners = browser.get(link_alone(plan, plan.changes.get().position, "owners")).content.decode()
+
+    today = f'<time datetime="{clock.host_now().date().isoformat()}T'
+    assert [today in field, today in owners.partition('data-label="Last write"')[2][:60]] == [True, True]

@@ -30,6 +30,7 @@ from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.live import field_details as field_facts
+from applyviz.workflow.live.shown_owners import date_owners, date_write
 from applyviz.workflow.plans import git_sources
 from applyviz.workflow.plans.changes import read_masked
 from applyviz.workflow.plans.live_values import get_row, read_change
@@ -45,7 +46,8 @@ def present_field_schema(plan: Plan, position: int, index: int, *, for_user: Per
     facts = worker_requests.find_facts(plan, change.ref.gvk, reason.path, by=for_user, after=after)
     about = present_schema(facts, reason.path)
     you = options_from_json(plan.options).field_manager
-    found = with_past(about, reason.owners_before, field_facts.list_past(plan, row, reason.path), you=you)
+    owners = date_owners(reason.owners_before, plan.server_ahead)
+    found = with_past(about, owners, field_facts.list_past(plan, row, reason.path), you=you)
     return replace(found, is_folded=reason.operation is FieldOperation.CONFLICT)
 
 
@@ -106,7 +108,7 @@ def present_object(
     alone_links = _link_alone(plan, position, change, for_user, part)
     acts = present_acts(plan, for_user, position, change)
     offers, others = present_offers(plan, for_user, position, change), find_others_url(plan, for_user)
-    return present_alone(
+    found = present_alone(
         change,
         choice,
         position=position,
@@ -118,6 +120,8 @@ def present_object(
         origin=describe_origin(plan, change.position.file),
         origin_url=link_template(plan, change.position.file),
     )
+    columns = tuple(replace(one, time=date_write(one.time, plan.server_ahead)) for one in found.content.columns)
+    return replace(found, content=replace(found.content, columns=columns))
 
 
 def present_thread(plan: Plan, position: int, change: engine.PlannedObject, *, for_user: Person) -> CommentThread:
