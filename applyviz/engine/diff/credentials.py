@@ -148,6 +148,7 @@ _GROUPS = (
 )
 _DSNS = SoughtForm(_DSN, ("@tcp(", "@udp(", "@unix(", "@//"))
 _ESCAPED, _BLANKS, _MOST_ESCAPES = re.compile(r"\\([\"\\nrt])"), {"n": "\n", "r": "\r", "t": "\t"}, 3
+_CIPHERTEXT = re.compile(r"(?:A[IQYg]|BA)[A-D][A-Za-z0-9+/\s]{20,}={0,2}\s*")
 _REFERENCE = re.compile(r"\$\([\w.]+\)|\$\{(?:(?!:-)[^}])*\}|\$\w+|\{\{.*\}\}|<[^<>]*>|\*+")
 _LITERALS = frozenset({"true", "false", "null", "none", "~"})
 
@@ -169,8 +170,13 @@ def names_of_keys(group: str) -> frozenset[str]:
     return _KEYS_BY_GROUP.get(group, frozenset())
 
 
-def is_ciphertext(group: str, kind: str, path: tuple[str, ...]) -> bool:
-    """Return whether only its controller can read a text: the values of a SealedSecret."""
+def is_ciphertext(text: str) -> bool:
+    """Return whether a text begins as what kubeseal writes: the length of a key of RSA, then that key."""
+    return _CIPHERTEXT.fullmatch(text) is not None
+
+
+def holds_ciphertext(group: str, kind: str, path: tuple[str, ...]) -> bool:
+    """Return whether a field holds what only its controller can read: a value of a SealedSecret."""
     return (group, kind, path[-3:-1]) == ("bitnami.com", "SealedSecret", ("spec", "encryptedData"))
 
 

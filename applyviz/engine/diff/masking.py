@@ -20,6 +20,7 @@ from applyviz.engine.diff import plain_names
 from applyviz.engine.diff.commands import find_arguments
 from applyviz.engine.diff.credentials import (
     compile_globs,
+    holds_ciphertext,
     holds_value,
     is_ciphertext,
     is_reference,
@@ -340,8 +341,8 @@ class Masker:
         return isinstance(flag, str) and flag.startswith("-") and "=" not in flag and self._is_credential(flag)
 
     def _mask_text(self, text: str, path: Path) -> Any:
-        if self.gvk is not None and is_ciphertext(self.gvk.group, self.gvk.kind, path):
-            return text
+        if self.gvk is not None and holds_ciphertext(self.gvk.group, self.gvk.kind, path):
+            return text if is_ciphertext(text) else self.mask_value(text, path)
         if self._is_credential(path[-1]) and holds_value(text):
             return self.mask_value(text, path)
         if self.plain.is_plain_text(text):

@@ -26,6 +26,7 @@ from applyviz.engine.diff.passwords import NO_PASSWORDS, Passwords
 from applyviz.engine.objects.values import JSONObject, JSONValue
 
 _TEMPLATES = frozenset({"template", "secretTemplate"})
+_SEALED = "encryptedData"
 _SCALARS = frozenset({type(None), bool, int, float})
 # Of the texts that were judged plain, hashes are kept: a text may be a secret that looks like any other text. Their key
 # never leaves this process, and no text can be made to have the hash of another one.
@@ -140,6 +141,9 @@ class PlainValues:
                 is_plain = self._find(below) and is_plain  # looked through even where another part is not plain
         if not _TEMPLATES.isdisjoint(value):
             is_plain = not self._exclude_templates(value) and is_plain
+        if isinstance(value.get(_SEALED), dict):  # its kind decides whether its texts are ciphertext
+            self._ids.discard(id(value[_SEALED]))
+            is_plain = False
         return is_plain
 
     def _exclude_templates(self, value: dict[str, object]) -> bool:

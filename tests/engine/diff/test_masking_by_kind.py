@@ -42,6 +42,20 @@ def test_values_beside_the_ciphertext_are_masked():
     assert is_masked(shown["spec"]["template"])
 
 
+@pytest.mark.parametrize(
+    "text", ["in plain text", "hunter22-hunter22-hunter22", "aHVudGVyMjJodW50ZXIyMmh1bnRlcjIy", "AgB-not-sealed"]
+)
+def test_what_was_not_encrypted_is_masked(text):
+    """Somebody forgot to seal it: the server takes any text."""
+    gvk, obj = REFERRING["SealedSecret"]
+    obj = {"spec": {"encryptedData": {"note": text, **obj["spec"]["encryptedData"]}}}
+
+    shown = mask(obj, gvk=gvk, tag_key=b"k" * 32, scope="")
+
+    assert text not in str(shown)
+    assert shown["spec"]["encryptedData"]["password"] == obj["spec"]["encryptedData"]["password"]
+
+
 def test_globs_of_a_policy_hide_ciphertext_too():
     gvk, obj = REFERRING["SealedSecret"]
 
