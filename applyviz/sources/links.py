@@ -86,9 +86,12 @@ def find_raw(url: str) -> str:
 
 
 def hide_query(url: str) -> str:
-    """Return an address without query and fragment: signed links hold a credential there."""
+    """Return an address without query and fragment, where signed links hold a credential, and without a password."""
     try:
-        return urlsplit(url)._replace(query="", fragment="").geturl()
+        parts = urlsplit(url)
+        person, _at, host = parts.netloc.rpartition("@")
+        is_named = bool(person) and (":" in person or parts.scheme != "ssh")
+        return parts._replace(query="", fragment="", netloc=host if is_named else parts.netloc).geturl()
     except ValueError:
         return ""
 

@@ -10,6 +10,7 @@ from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import AuditEntry, Preset
 from applyviz.sources.bundle import BundledFile, SourceBundle
+from applyviz.sources.links import hide_query
 from applyviz.workflow.plans import planner, presets, reviews
 from applyviz.workflow.plans.presets import PresetDraft, UsedPreset
 from tests.attacks.conftest import list_stored
@@ -25,7 +26,8 @@ CHART = "https://charts.example.org/{}.tgz?token={}"
 
 def write(name: str, credential: str) -> dict[str, str]:
     links = "\n".join(LINK.format(f"{name}-{n}", credential) for n in range(2))
-    return {"links": links, "chart": CHART.format(name, credential), "namespace": name}
+    repository = f"https://app:{credential}@git.example.org/team/{name}.git"
+    return {"links": links, "chart": CHART.format(name, credential), "namespace": name, "git_repository": repository}
 
 
 @pytest.fixture
@@ -63,6 +65,20 @@ def test_what_differs_from_a_preset_shows_no_query(team: Team, preset: Preset, s
     record = client.get(reverse("reviews:show-record", args=[review.number, plan.number])).content.decode()
     assert ("second-0.yaml" in record, CANARY in record) == (True, False)
     assert find_shown(World(team, [plan, plan, plan]), 0, step) == []
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        (f"https://a.example.org/x?sig={CANARY}#y", "https://a.example.org/x"),
+        (f"https://{CANARY}@a.example.org/x", "https://a.example.org/x"),
+        (f"ssh://git:{CANARY}@a.example.org/x", "ssh://a.example.org/x"),
+        ("ssh://git@a.example.org:22/x", "ssh://git@a.example.org:22/x"),
+        ("https://[", ""),
+    ],
+)
+def test_an_address_is_shown_without_what_may_be_a_credential(address: str, shown: str) -> None:
+    assert hide_query(address) == shown
 
 
 def test_the_audit_log_has_no_query_and_every_change(preset: Preset) -> None:
