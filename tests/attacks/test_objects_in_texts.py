@@ -19,6 +19,11 @@ from applyviz.engine.diff.patch_masking import mask_patch
 from applyviz.engine.objects.exchange import JSON_PATCH, MERGE_PATCH
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.requests.options import SetAction
+from tests.attacks import test_password_fields as password_fields
+from tests.attacks.conftest import list_stored
+from tests.attacks.test_identical_pages import World
+from tests.stories import Team
 
 pytestmark = pytest.mark.attacks
 CANARY = "q7Rz0xWv-canary"
@@ -135,3 +140,26 @@ def test_an_unknown_field_of_an_operation_is_masked(name: str) -> None:
 
     assert not holds_canary(shown)
     assert [one["path"] for one in shown] == ["/data/opening", "/a"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("encoding", ["plain", "base64"])
+@pytest.mark.parametrize("kind", ["json", "merge"])
+def test_no_page_shows_what_a_patch_carries(team: Team, kind: str, encoding: str, step: int) -> None:
+    """In the plan, its pages, the API, the archive of requests, the journal of its run and the audit log."""
+    assert team.apply(yaml.safe_dump(password_fields.define())).state == "applied"
+    assert team.apply(yaml.safe_dump(password_fields.write({}))).state == "applied"
+    text = ENCODED[encoding](yaml.safe_dump(password_fields.write({"opening": CANARY})))
+    body = [{"op": "add", "path": "/spec/plain", "value": text}] if kind == "json" else {"spec": {"plain": text}}
+    target = {"apiVersion": "example.com/v1", "kind": "Backup", "name": "nightly"}
+    patch = yaml.safe_dump({"kind": "Patch", "target": target, "type": kind, "patch": body})
+
+    plan = team.plan(patch, action=SetAction.PATCH)
+    run = team.work(team.start(plan))
+
+    assert run.state == "applied", run.error
+    assert password_fields.find_shown(World(team, [plan, plan, plan], [run]), 0, step) == []
+    stored = "\n".join(text for _, text in list_stored())
+    assert [one for one in decode_all(stored).texts if CANARY[:8] in one] == []
+    assert CANARY[:8] not in stored
+    assert b64(CANARY)[:10] not in stored
