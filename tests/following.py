@@ -125,7 +125,7 @@ class Stage:
 
     def start(self, review: Review) -> Following:
         """Alice switches following on."""
-        return branches.start_following(review, by=self.team.alice)
+        return branches.start_following(review, by=self.team.alice, seen=review.plans.count())
 
 
 @pytest.fixture(name="authority", scope="session")

@@ -27,6 +27,13 @@ def test_every_caller_names_the_plan_that_was_seen() -> None:
     assert [where for where, call in calls if "seen" not in {one.arg for one in call.keywords}] == []
 
 
+def test_every_caller_names_the_plan_whose_branch_is_followed() -> None:
+    following = list(list_calls("start_following"))
+
+    assert len(following) > 3
+    assert [where for where, call in following if "seen" not in {one.arg for one in call.keywords}] == []
+
+
 def test_no_other_use_case_makes_the_next_plan_of_a_review() -> None:
     modules = {where.partition(":")[0] for where, _call in list_calls("_request_plan")}
 

@@ -99,7 +99,7 @@ def team(monkeypatch: pytest.MonkeyPatch) -> Team:
     team = Team().wire_up(monkeypatch)
     grant_role(team.alice, Role.OPERATOR)
 
-    def follow(review: Any, *, by: Any) -> None:
+    def follow(review: Any, *, by: Any, seen: int) -> None:
         trail.record(AuditAction.FOLLOWING_STARTED, by=by, about=trail.AuditSubject(review=review.number))
 
     def retry(run: ApplyRun, *, by: Any, **_chosen: object) -> ApplyRun:

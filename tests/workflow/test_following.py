@@ -204,7 +204,7 @@ def test_what_cannot_follow_says_so(stage, people):
     with pytest.raises(NotPossibleError, match="all come from one branch"):
         stage.start(uploaded)
     with pytest.raises(NotAllowedError):
-        branches.start_following(review, by=people["bob"])
+        branches.start_following(review, by=people["bob"], seen=1)
 
 
 def test_stopped_following_ignores_pushes(stage, people):

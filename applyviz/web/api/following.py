@@ -51,7 +51,12 @@ def follow_branch(request: HttpRequest, caller: Caller, number: int) -> HttpResp
     if request.method == "POST":
         caller.require(Action.WRITE)
         act = check(FollowingForm(read_body(request)))["act"]
-        acts = {"start": branches.start_following, "stop": branches.stop_following, "check": branches.check_now}
+        latest = review.latest_plan
         with tokens.holding(caller):
-            acts[act](review, by=caller.person)
+            if act == "start":
+                branches.start_following(review, by=caller.person, seen=latest.number if latest else 0)
+            elif act == "stop":
+                branches.stop_following(review, by=caller.person)
+            else:
+                branches.check_now(review, by=caller.person)
     return show(_present(review))

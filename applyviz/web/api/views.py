@@ -125,7 +125,7 @@ def add_review(request: HttpRequest, caller: Caller) -> HttpResponseBase:
             preset=used,
         )
         if follows:
-            branches.start_following(review, by=caller.person)
+            branches.start_following(review, by=caller.person, seen=1)
     made = planner.get_plan(1, review_number=review.number, for_user=caller.person)
     return show(_show_plan(made, request, caller), 201)
 

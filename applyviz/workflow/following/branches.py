@@ -75,9 +75,10 @@ def describe_obstacle(review: Review) -> str:
     return ""
 
 
-def start_following(review: Review, *, by: Person) -> Following:
+def start_following(review: Review, *, by: Person, seen: int) -> Following:
     """Follow the branch that the manifests of a review come from; this person requests the plans of later pushes.
 
+    - `seen`: the number of the plan whose branch the person was shown; refused once there is a later one.
     - Raises `NotAllowedError` without the role author, `NotPossibleError` if the manifests are not from one branch, or
       the review follows it already.
     """
@@ -88,6 +89,8 @@ def start_following(review: Review, *, by: Person) -> Following:
         latest = review.latest_plan
         if obstacle or latest is None:
             raise NotPossibleError(obstacle)
+        if latest.number != seen:
+            raise NotPossibleError(_("this plan was superseded by a later plan; open that plan"))
         return _store(review, latest, by=by, first_commit=git_sources.find_commit(latest.revision))
 
 

@@ -9,9 +9,10 @@ from django.test import Client
 from django.urls import reverse
 
 from applyviz.records.enums import ReviewState, Role, TokenScope
-from applyviz.records.models import Following, Review
+from applyviz.records.models import Following, Plan, Review
 from applyviz.workflow.following import branches, push_webhooks
 from applyviz.workflow.people import tokens
+from applyviz.workflow.plans import reviews
 from tests.builders import make_person, set_email
 from tests.following import PATH
 from tests.stories import config_map
@@ -38,7 +39,20 @@ def alice(stage):
 
 
 def act(client, act, number=1):
-    return client.post(reverse("reviews:follow-branch", args=[number]), {"act": act}, follow=True)
+    seen = Plan.objects.filter(review__number=number).count()
+    return client.post(reverse("reviews:follow-branch", args=[number]), {"act": act, "seen": seen}, follow=True)
+
+
+def test_branch_of_a_superseded_plan_is_not_followed(stage, alice):
+    """The later plan may be of another repository: the pushes of that one would be planned in her name."""
+    stage.commit("alice", a="1")
+    review = stage.open()
+    reviews.replan_review(review, by=stage.team.alice, seen=review.latest_plan)
+
+    answer = alice.post(reverse("reviews:follow-branch", args=[1]), {"act": "start", "seen": 1}, follow=True)
+
+    assert "superseded by a later plan" in answer.content.decode()
+    assert branches.find_following(review) is None
 
 
 def test_review_of_a_branch_offers_to_follow_it(stage, alice):

@@ -16,6 +16,7 @@ class FollowAct(StrEnum):
 
 
 class FollowForm(forms.Form):
-    """One of the acts."""
+    """One of the acts; `seen` is the number of the plan whose branch is followed."""
 
     act = forms.ChoiceField(choices=[(one.value, one.value) for one in FollowAct])
+    seen = forms.IntegerField(required=False, min_value=1, max_value=1_000_000)

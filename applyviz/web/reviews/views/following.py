@@ -38,7 +38,7 @@ def _act(request: PageRequest, review: Review) -> None:
     try:
         match FollowAct(form.cleaned_data["act"]):
             case FollowAct.START:
-                made = branches.start_following(review, by=request.user)
+                made = branches.start_following(review, by=request.user, seen=form.cleaned_data["seen"] or 0)
                 messages.success(request, _("This review now follows %(branch)s.") % {"branch": made.branch})
             case FollowAct.STOP:
                 branches.stop_following(review, by=request.user)

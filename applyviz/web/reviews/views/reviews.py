@@ -81,7 +81,7 @@ def add_review(request: PageRequest) -> HttpResponse:
                 preset=form.used_preset,
             )
             if form.cleaned_data["follow"]:
-                branches.start_following(review, by=request.user)
+                branches.start_following(review, by=request.user, seen=1)
             return redirect("reviews:show-review", review.number)
         context |= {"problems": source.problems, "found": source.found}
     elif form.is_bound:

@@ -95,7 +95,10 @@ class FollowState:
 
 @dataclass(frozen=True, slots=True)
 class FollowPage:
-    """The page about following; `offer` is the branch that can be followed, `obstacle` why none can."""
+    """The page about following; `offer` is the branch that can be followed, `obstacle` why none can.
+
+    - `plan`: the number of the plan that the branch is of.
+    """
 
     state: FollowState | None
     editors: EditorTable | None
@@ -104,6 +107,7 @@ class FollowPage:
     obstacle: str
     can_act: bool
     can_manage: bool
+    plan: int
 
 
 def _choose_style(following: Following) -> Appearance:
@@ -248,4 +252,5 @@ def present_page(review: Review, *, for_user: Person) -> FollowPage:
         obstacle=obstacle,
         can_act=access.can(for_user, Action.WRITE, access.scopes_of(review)),
         can_manage=access.can(for_user, Action.MANAGE),
+        plan=0 if latest is None else latest.number,
     )
