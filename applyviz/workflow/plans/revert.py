@@ -77,6 +77,11 @@ def _list_changed(run: ApplyRun) -> list[ObjectResult]:
     return sorted(found, key=lambda result: result.position)
 
 
+def can_be_reverted(run: ApplyRun) -> bool:
+    """Return whether a run is finished and changed something, so that an author can revert it."""
+    return run.is_finished and bool(_list_changed(run))
+
+
 def find_undo_blockers(run: ApplyRun, *, for_user: Visitor) -> tuple[str, ...]:
     """Return why this person cannot revert this run; empty when they can."""
     blockers = []

@@ -291,6 +291,32 @@ def test_owners_that_were_verified_are_said(as_viewer, plan, bob):
     assert "Field owners verified: applyviz (Apply) owns 12 fields, kubectl-edit (Update) owns 1 field." in pane
 
 
+def test_objects_without_field_owners_do_not_count_as_unverified(as_viewer, alice, bob):
+    run = rows.make_run(rows.make_plan(alice, scenes.list_changes(scenes.STEPS[:3])), bob, state="applied")
+    run.results.update(outcome="applied", owners=OWNED)
+    first = run.results.order_by("position")[0]
+    ObjectResult.objects.filter(pk=first.pk).update(owners={"state": "not-stated"})
+
+    page = reading.text_of(reading.read(as_viewer, url(run)))
+
+    rest = run.results.count() - 1
+    assert f"field owners of {rest} object{'s' if rest > 1 else ''} verified (1 without field owners)" in page
+
+
+def test_who_cannot_revert_a_run_reads_who_can(as_viewer, as_alice, alice, bob):
+    run = rows.make_run(rows.make_plan(alice, scenes.list_changes(scenes.STEPS[:3])), bob, state="applied")
+    run.results.update(outcome="unchanged")
+    untouched = as_viewer.get(url(run)).content.decode()
+    run.results.update(outcome="applied")
+    seen, offered = (browser.get(url(run)).content.decode() for browser in (as_viewer, as_alice))
+
+    assert [("Authors can revert this run" in page, "Revert…" in page) for page in (untouched, seen, offered)] == [
+        (False, False),
+        (True, False),
+        (False, True),
+    ]
+
+
 def test_owners_that_differ_are_never_called_verified(as_viewer, alice, bob):
     run = rows.make_run(rows.make_plan(alice, scenes.list_changes(scenes.STEPS[:3])), bob, state="applied")
     run.results.update(outcome="applied", owners=OWNED)

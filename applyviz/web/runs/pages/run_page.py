@@ -144,6 +144,7 @@ class RunPage:
     next_text: str
     next_url: str
     undo_url: str
+    undo_note: str
     poll_url: str
     rules: tuple[str, ...]
     workers: tuple[Worker, ...]
@@ -169,16 +170,18 @@ def _describe_outage(
 
 def _describe_owners(results: Sequence[ObjectResult]) -> str:
     """How many of the objects whose field owners were compared have those that the plan promised; "" for none."""
-    states = [result.owners["state"] for result in results if result.owners]
-    found = {"n": states.count(OwnerCheck.VERIFIED), "all": len(states)}
+    told = [result.owners["state"] for result in results if result.owners]
+    states = [state for state in told if state != OwnerCheck.NOT_STATED]
+    found = {"n": states.count(OwnerCheck.VERIFIED), "all": len(states), "none": len(told) - len(states)}
+    text = ngettext("field owners of %(n)d object verified", "field owners of %(n)d objects verified", found["n"])
     if found["n"] < found["all"]:
         text = ngettext(
             "field owners of %(n)d of %(all)d object verified",
             "field owners of %(n)d of %(all)d objects verified",
             len(states),
         )
-        return text % found
-    text = ngettext("field owners of %(n)d object verified", "field owners of %(n)d objects verified", found["n"])
+    if states and found["none"]:  # an object may have no field that anybody owns, such as a new ServiceAccount
+        text += f" ({_('%(none)d without field owners')})"
     return text % found if states else ""
 
 
@@ -331,6 +334,13 @@ def _find_own_error(run: ApplyRun, results: Sequence[ObjectResult]) -> str:
     return "" if any(run.error.endswith(detail) for detail in details) else run.error
 
 
+def _offer_revert(run: ApplyRun, person: Person) -> tuple[str, str]:
+    """Return where this person reverts a run, or who else can; both "" if nobody can."""
+    if not revert.find_undo_blockers(run, for_user=person):
+        return reverse("runs:undo-run", args=[run.number]), ""
+    return "", _("Authors can revert this run") if revert.can_be_reverted(run) else ""
+
+
 def present_run(run: ApplyRun, *, for_user: Person, position: int | None = None, is_whole: bool = False) -> RunPage:
     """The whole page: all objects, or the one at `position`; `is_whole`: with every row of the list."""
     results = list_results(run)
@@ -338,8 +348,7 @@ def present_run(run: ApplyRun, *, for_user: Person, position: int | None = None,
     samples = read_samples(run)
     next_text, retry = _describe_next(run, for_user), present_retry(run, for_user)
     can_cancel = access.can(for_user, Action.APPLY, access.scopes_of(plan.review))
-    is_final = bool(revert.find_undo_blockers(run, for_user=for_user))
-    undo_url = "" if is_final else reverse("runs:undo-run", args=[run.number])
+    undo_url, undo_note = _offer_revert(run, for_user)
     approvals = tuple(run.approvals.values_list("by_name", flat=True))
     return RunPage(
         number=run.number,
@@ -374,6 +383,7 @@ def present_run(run: ApplyRun, *, for_user: Person, position: int | None = None,
         next_url=reverse("reviews:show-review", args=[plan.review.number]) if next_text else "",
         cancel_url=reverse("runs:cancel-run", args=[run.number]),
         undo_url=undo_url,
+        undo_note=undo_note,
         poll_url="" if run.is_finished else reverse("runs:show-run", args=[run.number]),
         rules=_describe_rules(run),
         workers=_list_workers(run),
