@@ -83,7 +83,7 @@ def _list_errors(error: SourceError) -> Iterator[SourceProblem]:
             for one in error.errors:
                 yield from _list_errors(one)
             for file in error.files:
-                yield from (_show_problem(problem.reason, problem.position) for problem in file.problems)
+                yield from (_show_problem(problem.explanation, problem.position) for problem in file.problems)
         case RefusedFilesError():
             for refused in error.received.refused:
                 yield SourceProblem(refused.reason, field="git_repository", file=refused.name)

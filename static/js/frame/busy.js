@@ -32,16 +32,18 @@ document.addEventListener("submit", (event) => {
   if (form.method !== "post") return;
   setTimeout(() => { // once every script has seen it: htmx sends it, or another one refuses it
     if (event.defaultPrevented) return;
+    sentBy.delete(form);
     mark(form, event.submitter);
     setTimeout(release, RELEASE_AFTER, form);
   });
 });
 
+// A form may also ask without being sent, such as for the problems of what was pasted: that is not busy.
 document.addEventListener("htmx:before:request", (event) => {
-  if (event.target.matches?.("form[method=post]")) mark(event.target, sentBy.get(event.target));
+  if (sentBy.has(event.target)) mark(event.target, sentBy.get(event.target));
 });
 document.addEventListener("htmx:finally:request", (event) => {
-  if (event.target.matches?.("form[method=post]")) release(event.target);
+  if (sentBy.delete(event.target)) release(event.target);
 });
 addEventListener("pageshow", () => {
   for (const form of document.querySelectorAll("form[aria-busy]")) release(form);

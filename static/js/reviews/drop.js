@@ -146,6 +146,8 @@ async function send(event) {
   event.preventDefault();
   const button = event.submitter ?? form.querySelector(".submit button");
   button.disabled = true;
+  button.dataset.sending = "";
+  form.setAttribute("aria-busy", "true");
   const answer = await fetch(form.action, { method: "POST", body: new FormData(form) }).catch(() => undefined);
   if (answer?.redirected) {
     location.assign(answer.url);

@@ -64,3 +64,13 @@ def test_link_that_fails_hides_no_problem_of_the_files(program, monkeypatch):
 
     problems = [(p.get("field"), p.get("file")) for p in refused.json()["error"]["problems"]]
     assert (refused.status_code, problems) == (422, [("links[0]", None), (None, "bad.yaml")])
+
+
+def test_link_that_fails_hides_no_advice(program, monkeypatch):
+    monkeypatch.setattr(url, "fetch", refuse_odd)
+    typed = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {public: y}}\n"
+    files = [{"name": "typed.yaml", "content": typed}]
+
+    refused = program.post("reviews/", {**body(), "files": files, "links": ["https://a.example/1"]})
+
+    assert "`y` is read as true: quote it" in refused.json()["error"]["problems"][1]["message"]

@@ -34,10 +34,14 @@ class FoundObject:
 
 @dataclass(frozen=True, slots=True)
 class FoundProblem:
-    """A document that could not be parsed, with its location."""
+    """A document that could not be parsed, with its location.
+
+    - `words`: those of kubectl, where `reason` says what to do instead.
+    """
 
     reason: str
     where: str = ""
+    words: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,7 @@ def _present_found(parsed: Iterable[ParsedFile]) -> tuple[FoundObject, ...]:
 def _present_problems(parsed: Iterable[ParsedFile], charts: list[str]) -> tuple[FoundProblem, ...]:
     problems = (p for file in parsed for p in file.problems)
     return tuple(
-        FoundProblem(p.explanation, str(p.position))
+        FoundProblem(p.advice or p.reason, str(p.position), p.reason if p.advice else "")
         for p in problems
         if not _is_kustomization(p.position.file) and not _is_of_chart(p.position.file, charts)
     )
