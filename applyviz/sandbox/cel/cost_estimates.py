@@ -120,15 +120,15 @@ class _CostEstimator:
                 size = self._find_size(node, bound.path)
                 return Estimate(1, bound.size if size is None else size, bound.entry, bound.path)
             case Select(operand, field):
-                held, before = self._kind(operand), self.estimate(operand, scope)
-                step = 1 if held.name == "map" or held.fields is not None else 0
+                container, before = self._kind(operand), self.estimate(operand, scope)
+                step = 1 if container.name == "map" or container.fields is not None else 0
                 path = () if node.is_optional else (*before.path, field)
                 return Estimate(add_costs(before.cost, step), self._find_size(node, path), None, path)
             case Index(operand, index):
-                held_list, place = self.estimate(operand, scope), self.estimate(index, scope)
-                path = (*held_list.path, "@items")
-                size = held_list.entry if held_list.entry is not None else self._find_size(node, path)
-                return Estimate(add_costs(held_list.cost, place.cost, 1), size, None, path)
+                container, offset = self.estimate(operand, scope), self.estimate(index, scope)
+                path = (*container.path, "@items")
+                size = container.entry if container.entry is not None else self._find_size(node, path)
+                return Estimate(add_costs(container.cost, offset.cost, 1), size, None, path)
             case ListOf(entries):
                 parts = [self.estimate(one, scope) for one, _ in entries]
                 entry = max((one.most for one in parts), default=0)
@@ -232,10 +232,10 @@ class _CostEstimator:
         return Estimate(_scale(part.most, _TRAVERSAL), longest)
 
     def _go_through(self, node: Call, target: Estimate) -> int:
-        held = self._kind(node.target) if node.target is not None else DYN
-        if not held.parameters:
+        container = self._kind(node.target) if node.target is not None else DYN
+        if not container.parameters:
             return _scale(target.most, _TRAVERSAL)
-        if held.parameters[0].name not in ("string", "bytes"):
+        if container.parameters[0].name not in ("string", "bytes"):
             return target.most
         return multiply_costs(target.most, add_costs(1, _scale(self._find_longest(node, target), _TRAVERSAL)))
 

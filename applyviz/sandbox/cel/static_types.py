@@ -36,7 +36,6 @@ DYN, ERROR, BOOL, STRING = (StaticType(name) for name in ("dyn", "!error!", "boo
 INT, DOUBLE, NULL = (StaticType(name) for name in ("int", "double", "null"))
 _ANYTHING = ("dyn", "!error!")
 _TAKES_NULL = ("timestamp", "duration")
-_SIMPLE = frozenset({"bool", "string", "int", "uint", "double", "bytes", "null", "type"})
 
 
 def list_of(item: StaticType) -> StaticType:
@@ -160,7 +159,6 @@ or: optional_type(A).(optional_type(A)) optional_type(A)
 orValue: optional_type(A).(A) A
 """
 _TOKEN: Final = re.compile(r"[A-Za-z_][A-Za-z_.]*[A-Za-z_]|[A-Z]|[(),]")
-_OVERLOAD: Final = re.compile(r"\s*(?P<target>[^(]*(?:\([^)]*\))?\.)?(?P<rest>\(.*)", re.DOTALL)
 
 
 def read_type(text: str) -> StaticType:

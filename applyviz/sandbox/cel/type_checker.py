@@ -48,24 +48,24 @@ _TESTS: Final = ("all", "exists")
 
 
 @dataclass(frozen=True, slots=True)
-class TypeProblem:
+class ExpressionProblem:
     """What is wrong with the types of an expression, and where."""
 
     at: int
     text: str
 
 
-def render_problems(expression: str, problems: Sequence[TypeProblem]) -> str:
+def render_problems(expression: str, problems: Sequence[ExpressionProblem]) -> str:
     """Return the problems as a server prints them, each with the line that it is in."""
     return "\n".join(point_at(expression, one.at, one.text) for one in sorted(problems, key=lambda problem: problem.at))
 
 
-def check_types(node: Node, variables: Variables) -> tuple[StaticType, list[TypeProblem]]:
+def check_types(node: Node, variables: Variables) -> tuple[StaticType, list[ExpressionProblem]]:
     """Return the type of an expression and the problems of its types."""
     checker = _TypeChecker()
     found = checker.check(node, variables)
     literals = () if checker.problems else check_literals(node, checker.kinds)
-    return found, [*checker.problems, *(TypeProblem(at, text) for at, text in literals)]
+    return found, [*checker.problems, *(ExpressionProblem(at, text) for at, text in literals)]
 
 
 def find_kinds(node: Node, variables: Variables) -> Mapping[int, StaticType]:
@@ -79,7 +79,7 @@ class _TypeChecker:
     """Walks an expression from its operands to its operators and gathers the problems."""
 
     def __init__(self) -> None:
-        self.problems: list[TypeProblem] = []
+        self.problems: list[ExpressionProblem] = []
         self.kinds: dict[int, StaticType] = {}
 
     def check(self, node: Node, scope: Variables) -> StaticType:
@@ -119,7 +119,7 @@ class _TypeChecker:
         return found
 
     def _report(self, at: int, text: str) -> StaticType:
-        self.problems.append(TypeProblem(at, text))
+        self.problems.append(ExpressionProblem(at, text))
         return ERROR
 
     def _check_name(self, name: str, at: int, scope: Variables) -> StaticType:

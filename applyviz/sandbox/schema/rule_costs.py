@@ -1,6 +1,7 @@
 """Refuse rules of a definition that cost too much, as the server estimates them.
 
-Rule: `pkg/apis/apiextensions/validation` of k8s.io/apiextensions-apiserver v0.36.3: a rule may cost 10,000,000 and all rules of a schema together 100,000,000.
+Rule: `pkg/apis/apiextensions/validation` of k8s.io/apiextensions-apiserver v0.36.3: a rule may
+cost 10,000,000 and all rules of a schema together 100,000,000.
 """
 
 from __future__ import annotations
