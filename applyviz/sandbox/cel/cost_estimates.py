@@ -120,8 +120,8 @@ class _CostEstimator:
                 size = self._find_size(node, bound.path)
                 return Estimate(1, bound.size if size is None else size, bound.entry, bound.path)
             case Select(operand, field):
-                container, before = self._kind(operand), self.estimate(operand, scope)
-                step = 1 if container.name == "map" or container.fields is not None else 0
+                kind, before = self._kind(operand), self.estimate(operand, scope)
+                step = 1 if kind.name == "map" or kind.fields is not None else 0
                 path = () if node.is_optional else (*before.path, field)
                 return Estimate(add_costs(before.cost, step), self._find_size(node, path), None, path)
             case Index(operand, index):
