@@ -38,6 +38,26 @@ stringData: {key: hunter2-is-the-key}
 """
 
 
+DEFINITION = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: works.example.com}
+spec:
+  group: example.com
+  names: {plural: works, kind: Work}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: {type: object, properties: {a: {type: integer}}, x-kubernetes-validations: [{rule: self.a < self.b}]}
+"""
+
+
 def question(**given):
     return {"mode": "server", "field_manager": "shop", "manifest": MANIFEST} | given
 
@@ -362,3 +382,10 @@ def test_patch_is_shown_as_each_of_the_three_types(client, ask):
     for word in ("Strategic merge patch", "as written", "gives the same result", "path: /data/theme"):
         assert word in shown
     assert "As each type of patch" not in client.get(ask(live=LIVE)).content.decode()
+
+
+def test_refused_expression_is_marked_where_the_server_marks_it(ask, client):
+    page = client.get(ask(manifest=DEFINITION)).content.decode()
+
+    assert "undefined field &#x27;b&#x27;</li>" in page
+    assert "undefined field &#x27;b&#x27;\n | self.a &lt; self.b\n | ............^</pre>" in page
