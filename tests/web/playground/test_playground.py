@@ -388,4 +388,4 @@ def test_refused_expression_is_marked_where_the_server_marks_it(ask, client):
     page = client.get(ask(manifest=DEFINITION)).content.decode()
 
     assert "undefined field &#x27;b&#x27;</li>" in page
-    assert "undefined field &#x27;b&#x27;\n | self.a &lt; self.b\n | ............^</pre>" in page
+    assert "undefined field &#x27;b&#x27;\n | self.a &lt; self.b\n | .............^</pre>" in page
