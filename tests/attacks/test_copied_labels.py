@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ from tests.stories import Team
 pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
 SECRET = GroupVersionKind("", "v1", "Secret")
 SHORT = "fx7q"
-FORMS = {
+FORMS: dict[str, Callable[[str], str]] = {
     "plain": str,
     "a part": lambda value: f"v-{value}-1",
     "backwards": lambda value: value[::-1],

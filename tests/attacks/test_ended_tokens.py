@@ -19,14 +19,14 @@ from applyviz import clock
 from applyviz.engine.objects.exchange import JSON, Request
 from applyviz.records.enums import AuditAction, Role, TokenScope
 from applyviz.records.models import ApiToken, ApplyRun, Plan
-from applyviz.web.api import following, reviewers, views
+from applyviz.web.api import following, guard, reviewers, views
 from applyviz.web.urls import api_urls
 from applyviz.workflow import runs
 from applyviz.workflow.approvals import approving
 from applyviz.workflow.audit import trail
 from applyviz.workflow.following import branches
 from applyviz.workflow.people import tokens
-from applyviz.workflow.plans import planner
+from applyviz.workflow.plans import planner, reviews
 from tests.builders import grant_role, make_person
 from tests.stories import Team, config_map
 
@@ -133,12 +133,11 @@ def test_no_route_acts_with_a_token_that_ends_meanwhile(
 ) -> None:
     given = PREPARED[name](team)
     token, text = tokens.make_token(by=team.alice, account=team.alice, name="ci", scope=TokenScope.APPLY, days=7)
-    read_body = views.read_body
 
     def read_late(request: Any) -> Any:
         if ends:
             ApiToken.objects.filter(pk=token.pk).update(revoked_at=clock.host_now(), revoked_by=team.alice)
-        return read_body(request)
+        return guard.read_body(request)
 
     for module in (views, following, reviewers):
         monkeypatch.setattr(module, "read_body", read_late)
@@ -154,14 +153,14 @@ def test_plan_that_came_in_between_is_not_replaced(team: Team, monkeypatch: pyte
     """The options of the next plan are those of the one that was read: what the other plan chose would be lost."""
     plan = team.plan(config_map(a="1"))
     _, text = tokens.make_token(by=team.alice, account=team.alice, name="ci", scope=TokenScope.PLAN, days=7)
-    replan = views.reviews.replan_review
+    replan = reviews.replan_review
 
     def come_second(review: Any, **given: Any) -> Plan:
-        monkeypatch.setattr(views.reviews, "replan_review", replan)
+        monkeypatch.setattr(reviews, "replan_review", replan)
         planner.make_plan(replan(review, by=team.alice).pk)
         return replan(review, **given)
 
-    monkeypatch.setattr(views.reviews, "replan_review", come_second)
+    monkeypatch.setattr(reviews, "replan_review", come_second)
 
     answer = send(team, "add-plan", {"plan": plan}, text)
 

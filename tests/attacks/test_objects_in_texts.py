@@ -70,7 +70,7 @@ ENCODED: dict[str, Callable[[str], str]] = {
 }
 CARRIERS: dict[str, Callable[[str], JSONObject]] = {
     "data": lambda text: write("v1", "ConfigMap", data={"file": text}),
-    "annotation": lambda text: write("v1", "ConfigMap") | {"metadata": {"annotations": {"note": text}}},
+    "annotation": lambda text: {**write("v1", "ConfigMap"), "metadata": {"annotations": {"note": text}}},
     "argument": lambda text: write("apps/v1", "Deployment", spec={"containers": [{"args": ["--file", text]}]}),
     "field": lambda text: write("example.com/v1", "Backup", spec={"plain": text}),
 }

@@ -38,7 +38,7 @@ def told(team: Team, settings: Any) -> Notification:
     return found
 
 
-def read(notification: Notification) -> tuple[bool, str, int]:
+def read(notification: Notification) -> tuple[bool, bool, int]:
     """Whether the inbox shows the review, what the bell counts, and the status of the notification itself."""
     client = Client()
     client.force_login(notification.person)
