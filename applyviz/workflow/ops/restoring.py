@@ -1,9 +1,9 @@
 """After the database was restored from a backup: nothing that was in progress then goes on without a person.
 
-A restored database says again what has ended since: runs in progress, scheduled starts, sessions. A run that went on
-would write what people may have undone meanwhile, and nobody would have asked for it. Rule: before the workers start
-again, everything that acts by itself is canceled, and recorded as any cancellation is. Approvals stay: the next run of
-an approved plan is started by a person, and checks every object against live first.
+A restored database contains runs in progress, scheduled starts and sessions that have ended since. Workers would continue
+such a run and write changes that people may have undone meanwhile. Rule: before the workers start again, everything that
+acts by itself is canceled and recorded like any cancellation. Approvals stay valid: a person starts the next run of an
+approved plan, and the run compares every object with live first.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from applyviz.workflow.people import sessions
 
 @dataclass(frozen=True, slots=True)
 class SettledRestore:
-    """What was ended after a restore, and what the operator must look at.
+    """The runs, scheduled starts and sessions ended after a restore, and the API tokens to check.
 
     - `runs`: numbers of the runs that were canceled; `starts`, `sessions`: how many were ended.
     - `tokens`: how many API tokens work now. Some may have been revoked since the backup, so they are not judged here.
