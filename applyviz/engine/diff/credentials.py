@@ -336,6 +336,11 @@ def _find_spans(text: str, small: str, shown: Collection[str]) -> Iterator[tuple
     yield from _find_blocks(text, shown)
 
 
+def _trim(found: str) -> str:
+    """Return a credential without its quotes and what separates it from the next one."""
+    return found.rstrip(" \t\r,;").strip("\"'")
+
+
 def _find_escaped(text: str, shown: Collection[str]) -> Iterator[tuple[int, int, str]]:
     """Yield the credentials in a text whose quotes and line ends are escaped, as those of JSON or YAML inside JSON."""
     at: Sequence[int] = range(len(text) + 1)  # where each character of the text without escapes is in the text
@@ -344,7 +349,9 @@ def _find_escaped(text: str, shown: Collection[str]) -> Iterator[tuple[int, int,
             return
         text, at = _unescape(text, at)
         for start, end, name in _find_spans(text, text.lower(), shown):
-            yield at[start], at[end], name
+            found = _trim(text[start:end])  # here, because its quotes are escaped in the text
+            start = text.index(found, start)
+            yield at[start], at[start + len(found)], name
 
 
 def _unescape(text: str, at: Sequence[int]) -> tuple[str, Sequence[int]]:
@@ -376,7 +383,7 @@ def redact(text: str, mask: Callable[[str, str], str], shown: Collection[str] = 
     at = 0
     spans = (*_find_spans(text, small, shown), *(_find_escaped(text, shown) if "\\" in text else ()))
     for start, end, name in sorted(spans, key=lambda span: (span[0], -span[1])):
-        found = text[start:end].rstrip(" \t\r,;").strip("\"'")
+        found = _trim(text[start:end])
         if start < at or is_reference(found) or found.lower() in _LITERALS:
             continue
         start = text.index(found, start)

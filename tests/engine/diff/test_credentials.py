@@ -200,3 +200,20 @@ def test_what_a_kubeconfig_publishes_stays_readable():
 )
 def test_what_only_names_a_credential_or_belongs_to_another_name_stays(text, shown):
     assert redact(text, lambda credential, name: "•") == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (r'echo "{\"password\": \"$PW\"}"', r'echo "{\"password\": \"$PW\"}"'),
+        (r'"{\"password\": \"hunter22\"}"', r'"{\"password\": \"?\"}"'),
+        (
+            r'{"a": "{\"b\": \"{\\\"token\\\": \\\"hunter22\\\"}\"}"}',
+            r'{"a": "{\"b\": \"{\\\"token\\\": \\\"?\\\"}\"}"}',
+        ),
+        (r'{"values": "user: app\npassword: hunter22\n"}', r'{"values": "user: app\npassword: ?\n"}'),
+        (r"C:\new\token\path", r"C:\new\token\path"),
+    ],
+)
+def test_escapes_around_a_credential_stay(text, shown):
+    assert redact(text, lambda found, name: "?") == shown
