@@ -1,7 +1,6 @@
 """Check the expressions of webhooks, admission policies and devices: that they can be read, and their types.
 
-Rule: `pkg/admission/plugin/cel/compile.go` of k8s.io/apiserver v0.36.3. Left out: the types of what devices and the
-authorizer have.
+Rule: `pkg/admission/plugin/cel/compile.go` of k8s.io/apiserver v0.36.3. Left out: the types of what devices have.
 """
 
 from __future__ import annotations
@@ -13,14 +12,13 @@ from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.kubernetes.parity.status import FieldError, invalid
 from applyviz.kubernetes.v1_36.validation import devices
 from applyviz.sandbox.cel import library  # noqa: F401 - defines the functions of Kubernetes
-from applyviz.sandbox.cel.static_types import BOOL, DYN, STRING, StaticType, list_of, map_of
+from applyviz.sandbox.cel.static_types import BOOL, DYN, ERROR, INT, STRING, StaticType, list_of, map_of
 from applyviz.sandbox.cel.syntax import NotReadableError, parse
 from applyviz.sandbox.cel.type_checker import Variables, check_types, render_problems
 from applyviz.sandbox.storage.resources import ResourceTarget
 
 _POLICIES = ("validatingadmissionpolicies", "mutatingadmissionpolicies")
 _WEBHOOKS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
-_EXPRESSIONS = ("variables", "matchConditions", "validations")
 
 
 def _struct(name: str, fields: Mapping[str, StaticType]) -> StaticType:
@@ -50,8 +48,33 @@ _REQUEST: Final = _struct(
         "options": DYN,
     },
 )
+_TIME = StaticType("timestamp")
+_META = _struct(
+    "NamespaceMetadata",
+    {
+        **_texts("name", "generateName", "namespace", "UID", "resourceVersion"),
+        **dict.fromkeys(("labels", "annotations"), map_of(STRING, STRING)),
+        **dict.fromkeys(("creationTimestamp", "deletionTimestamp"), _TIME),
+        **dict.fromkeys(("deletionGracePeriodSeconds", "generation"), INT),
+        "finalizers": list_of(STRING),
+    },
+)
+_CONDITION = _struct(
+    "NamespaceCondition", {**_texts("status", "type", "message", "reason"), "lastTransitionTime": _TIME}
+)
+_NAMESPACE = _struct(
+    "Namespace",
+    {
+        "metadata": _META,
+        "spec": _struct("NamespaceSpec", {"finalizers": list_of(STRING)}),
+        "status": _struct("NamespaceStatus", {"conditions": list_of(_CONDITION), "phase": STRING}),
+    },
+)
 _VARIABLES: Final[Variables] = {
-    **dict.fromkeys(("object", "oldObject", "namespaceObject", "authorizer"), DYN),
+    **dict.fromkeys(("object", "oldObject"), DYN),
+    "namespaceObject": _NAMESPACE,
+    "authorizer": _struct("authorization.Authorizer", {}),
+    "authorizer.requestResource": _struct("authorization.ResourceCheck", {}),
     "request": _REQUEST,
 }
 
@@ -62,16 +85,29 @@ def validate_expressions(target: ResourceTarget, obj: JSONObject) -> Iterator[Fi
         for i, hook in enumerate(obj.get("webhooks") or ()):
             yield from _check_all(f"webhooks[{i}].matchConditions", hook.get("matchConditions"), _VARIABLES, BOOL)
     elif target.plural in _POLICIES:
-        has_params = get_at(obj, ("spec", "paramKind")) is not None
-        scope = {**_VARIABLES, "variables": DYN, **({"params": DYN} if has_params else {})}
-        for part in _EXPRESSIONS:
-            wanted = None if part == "variables" else BOOL
-            yield from _check_all(f"spec.{part}", get_at(obj, ("spec", part)), scope, wanted)
+        yield from _check_policy(obj)
     else:
         for path, text in devices.list_expressions(target.plural, obj):
             problem = _read(text)
             if problem:
                 yield invalid(path, text, problem)
+
+
+def _check_policy(obj: JSONObject) -> Iterator[FieldError]:
+    """Yield the problems of a policy; a variable has the type of its expression, and is there for those below it."""
+    has_params = get_at(obj, ("spec", "paramKind")) is not None
+    scope = {**_VARIABLES, **({"params": DYN} if has_params else {})}
+    yield from _check_all("spec.matchConditions", get_at(obj, ("spec", "matchConditions")), scope, BOOL)
+    kinds: dict[str, StaticType] = {}
+    for i, variable in enumerate(get_at(obj, ("spec", "variables")) or ()):
+        known = {**scope, "variables": _struct("variables", kinds)}
+        text = (variable.get("expression") or "").strip()
+        problem = _check(text, known, None) if text else ""
+        if problem:
+            yield invalid(f"spec.variables[{i}].expression", text, problem)
+        kinds[variable.get("name") or ""] = check_types(parse(text), known)[0] if text and not problem else ERROR
+    known = {**scope, "variables": _struct("variables", kinds)} if kinds else scope
+    yield from _check_all("spec.validations", get_at(obj, ("spec", "validations")), known, BOOL)
 
 
 def _read(text: str) -> str:
@@ -99,6 +135,6 @@ def _check(text: str, scope: Variables, wanted: StaticType | None) -> str:
     found, problems = check_types(parse(text), scope)
     if problems:
         return f"compilation failed: {render_problems(text, problems)}"
-    if wanted is not None and found not in (wanted, DYN):
+    if wanted is not None and found not in (wanted, ERROR):
         return f"must evaluate to {wanted} but got {found}"
     return ""

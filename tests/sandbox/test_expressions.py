@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from applyviz.engine.objects.exchange import JSON, Request
+from applyviz.engine.objects.values import MutableObject
+from applyviz.sandbox.api.server import Sandbox
 from applyviz.sandbox.cel import library  # noqa: F401 - defines the functions of Kubernetes
 from applyviz.sandbox.cel.static_types import INT, STRING, StaticType, list_of, map_of, optional_of
 from applyviz.sandbox.cel.syntax import NotReadableError, parse
 from applyviz.sandbox.cel.type_checker import check_types, render_problems
 from applyviz.sandbox.schema.definition_schemas import check_schema
 from applyviz.sandbox.schema.rule_types import is_field_path
+from applyviz.sandbox.storage.store import MemoryStore
 
 FIELDS = {"min": INT, "max": INT, "name": STRING, "tags": list_of(STRING), "labels": map_of(STRING, STRING)}
 SELF = StaticType("selfType", (), FIELDS)
 SCOPE = {"self": SELF, "oldSelf": optional_of(SELF)}
 SPEC = {"type": "object", "properties": {"min": {"type": "integer"}, "size": {"x-kubernetes-int-or-string": True}}}
 PATH = "spec.validation.openAPIV3Schema"
+PATH_OF_POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+POLICIES = yaml.safe_load((Path(__file__).parent / "data" / "policy-expressions.yaml").read_text(encoding="utf-8"))
 RULES = f"{PATH}.properties[spec].x-kubernetes-validations[0]"
 
 
@@ -84,16 +93,15 @@ def test_expression_is_refused_for_its_types(text, problem):
         ("[?oldSelf.min]", "list(int)"),
         ("{?'a': oldSelf.min}", "map(string, int)"),
         ("type(self.min) == int", "bool"),
-        ("self.tags.transformList(i, t, i)", "dyn"),
+        ("self.tags.transformList(i, t, i)", "!error!"),
         ("dyn(self.min) == 'a'", "bool"),
         ("url(self.name).getQuery()", "map(string, list(string))"),
         ("self.tags.filter(t, true)", "list(string)"),
         ("self.tags.map(t, true, t.size())", "list(int)"),
         ("dyn(1).all(x, x.y)", "bool"),
         ("dyn(1).b[0] == -self.min", "bool"),
-        ("authorizer(1).check('get').allowed()", "!error!"),
-        ("dyn(1).check('get')", "dyn"),
-        ("cidr('10.0.0.0/8').containsIP(self.name)", "dyn"),
+        ("dyn(1).check('get').allowed()", "bool"),
+        ("cidr('10.0.0.0/8').containsIP(self.name)", "bool"),
     ],
 )
 def test_expression_has_its_type(text, found):
@@ -117,7 +125,7 @@ def test_literal_is_refused(text, problem):
 
 
 def test_list_of_format_may_hold_anything():
-    assert check("'%s %d'.format([self.name, 1])") == ("dyn", [])
+    assert check("'%s %d'.format([self.name, 1])") == ("!error!", [])
     assert check("[?oldSelf.?min, 1].size() > 1 && {?'a': oldSelf.?min, 'b': 1}.size() > self.tags[0].size()")[1] == []
 
 
@@ -194,3 +202,36 @@ def test_field_path_leads_to_a_field(path, is_path):
     inner = {"type": "object", "properties": {"b": {"type": "string"}, "c": {"type": "string"}}}
     free = {"type": "object", "additionalProperties": {"type": "string"}}
     assert is_field_path(path, {"properties": {"a": inner, "m": free}}) is is_path
+
+
+def write_policy(expression: str, part: str) -> MutableObject:
+    resources = {"apiGroups": ["x"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["a"]}
+    spec = {"matchConstraints": {"resourceRules": [resources]}, "validations": [{"expression": "true"}]}
+    given = {"expression": expression} if part == "validations" else {"name": "a", "expression": expression}
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": "p"},
+        "spec": {**spec, part: [given]},
+    }
+
+
+@pytest.mark.parametrize("case", POLICIES["policies"], ids=lambda case: f"{case['as']} {case['expression']}")
+def test_expression_of_a_policy_is_answered_as_the_server_answered_it(case):
+    sandbox = Sandbox(MemoryStore(), lambda: datetime(2026, 6, 1, tzinfo=UTC))
+    policy = write_policy(case["expression"], f"{case['as']}s")
+    answer = sandbox.handle(Request("POST", PATH_OF_POLICIES, {"dryRun": "All"}, JSON, policy))
+
+    causes = answer.body.get("details", {}).get("causes", ()) if answer.status != 201 else ()
+    assert sorted(f"{cause['field']}: {cause['message']}" for cause in causes) == case["refused"]
+    assert answer.status == (422 if case["refused"] else 201)
+
+
+def test_variable_of_a_policy_has_the_type_of_its_expression():
+    sandbox = Sandbox(MemoryStore(), lambda: datetime(2026, 6, 1, tzinfo=UTC))
+    policy = write_policy("variables.v == 1", "validations")
+    policy["spec"]["variables"] = [{"name": "v", "expression": "'a'"}, {"name": "w", "expression": "variables.v + 1"}]
+    answer = sandbox.handle(Request("POST", PATH_OF_POLICIES, {}, JSON, policy))
+
+    assert "found no matching overload for '_+_' applied to '(string, int)'" in answer.message
+    assert "found no matching overload for '_==_' applied to '(string, int)'" in answer.message

@@ -147,7 +147,40 @@ getEscapedPath: kubernetes.URL.() string
 getQuery: kubernetes.URL.() map(string, list(string))
 isIP: (string) bool
 isCIDR: (string) bool
+ip: (string) net.IP, net.CIDR.() net.IP
+ip.isCanonical: (string) bool
+family: net.IP.() int
+isUnspecified: net.IP.() bool
+isLoopback: net.IP.() bool
+isLinkLocalMulticast: net.IP.() bool
+isLinkLocalUnicast: net.IP.() bool
+isGlobalUnicast: net.IP.() bool
 cidr: (string) net.CIDR
+containsIP: net.CIDR.(string) bool, net.CIDR.(net.IP) bool
+containsCIDR: net.CIDR.(string) bool, net.CIDR.(net.CIDR) bool
+prefixLength: net.CIDR.() int
+masked: net.CIDR.() net.CIDR
+sign: (kubernetes.Quantity) int
+semver: (string) kubernetes.Semver, (string, bool) kubernetes.Semver
+isSemver: (string) bool, (string, bool) bool
+major: kubernetes.Semver.() int
+minor: kubernetes.Semver.() int
+patch: kubernetes.Semver.() int
+path: kubernetes.authorization.Authorizer.(string) kubernetes.authorization.PathCheck
+group: kubernetes.authorization.Authorizer.(string) kubernetes.authorization.GroupCheck
+serviceAccount: kubernetes.authorization.Authorizer.(string, string) kubernetes.authorization.Authorizer
+resource: kubernetes.authorization.GroupCheck.(string) kubernetes.authorization.ResourceCheck
+subresource: kubernetes.authorization.ResourceCheck.(string) kubernetes.authorization.ResourceCheck
+namespace: kubernetes.authorization.ResourceCheck.(string) kubernetes.authorization.ResourceCheck
+name: kubernetes.authorization.ResourceCheck.(string) kubernetes.authorization.ResourceCheck
+fieldSelector: kubernetes.authorization.ResourceCheck.(string) kubernetes.authorization.ResourceCheck
+labelSelector: kubernetes.authorization.ResourceCheck.(string) kubernetes.authorization.ResourceCheck
+check: kubernetes.authorization.PathCheck.(string) kubernetes.authorization.Decision,
+  kubernetes.authorization.ResourceCheck.(string) kubernetes.authorization.Decision
+errored: kubernetes.authorization.Decision.() bool
+error: kubernetes.authorization.Decision.() string
+allowed: kubernetes.authorization.Decision.() bool
+reason: kubernetes.authorization.Decision.() string
 sets.contains: (list(A), list(A)) bool
 sets.equivalent: (list(A), list(A)) bool
 sets.intersects: (list(A), list(A)) bool

@@ -1,7 +1,7 @@
 """Check the types of an expression before it is evaluated, and refuse it in the words of the server.
 
-Rule: `checker/checker.go` and `common/error.go` of cel-go v0.26.0. An expression whose types are not known, such as one
-with a function that `static_types` does not declare, is accepted.
+Rule: `checker/checker.go` and `common/error.go` of cel-go v0.26.0. What a function that `static_types` does not declare
+returns is as a type that was refused before: nothing more is said of it.
 """
 
 from __future__ import annotations
@@ -42,8 +42,6 @@ _LITERALS: Final[Mapping[type, StaticType]] = {
     bool: BOOL, str: STRING, int: INT, UInt: StaticType("uint"), float: DOUBLE, bytes: StaticType("bytes"),
     type(None): NULL,
 }  # fmt: skip
-# Functions of the authorizer, which only a server has.
-_OF_SERVERS: Final = ("check", "path", "group", "serviceAccount", "resource", "subresource", "namespace", "name")
 _TESTS: Final = ("all", "exists")
 
 
@@ -93,6 +91,8 @@ class _TypeChecker:
                 return _LITERALS.get(type(value), DYN)
             case Name(name, at):
                 return self._check_name(name, at, scope)
+            case Select() if (named := _qualify(node)) in scope:
+                return scope[named]
             case Select(operand, field, is_optional, at):
                 found = self._select(self.check(operand, scope), field, at)
                 return optional_of(found) if is_optional and found.name != "optional_type" else found
@@ -168,16 +168,14 @@ class _TypeChecker:
             return self._resolve(qualified, arguments, node.at)
         if node.target is not None:
             arguments.insert(0, self.check(node.target, scope))
-        if node.function not in FUNCTIONS and node.function not in signatures() and node.function not in ("?:",):
-            if node.function in _OF_SERVERS:
-                return DYN
+        if node.function not in FUNCTIONS and node.function not in signatures():
             return self._report(node.at, f"undeclared reference to '{node.function}' (in container '')")
         return self._resolve(node.function, arguments, node.at, is_member=node.target is not None)
 
     def _resolve(self, name: str, arguments: Sequence[StaticType], at: int, *, is_member: bool = False) -> StaticType:
         overloads = signatures().get(name)
         if overloads is None:
-            return DYN
+            return ERROR
         found = [_match(one, arguments) for one in overloads if one.is_member is is_member]
         results = [one for one in found if one is not None]
         if results:
@@ -225,7 +223,7 @@ class _TypeChecker:
         if node.function == "map":
             made = list_of(kinds[-1])
             return made if len(kinds) == 1 else self._resolve("?:", [kinds[0], made, made], node.at)
-        return DYN
+        return ERROR
 
 
 def _join(kinds: Sequence[StaticType]) -> StaticType:

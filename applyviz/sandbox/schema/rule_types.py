@@ -16,6 +16,7 @@ from applyviz.sandbox.cel.static_types import (
     BOOL,
     DOUBLE,
     DYN,
+    ERROR,
     INT,
     STRING,
     StaticType,
@@ -137,7 +138,7 @@ def check_expression(text: str, variables: Mapping[str, StaticType], result: Sta
         return f"{words[0]}compilation failed: {error}"
     if problems:
         return f"{words[0]}compilation failed: {render_problems(text, problems)}"
-    if found != result and not (found == DYN and words[1] != "cel expression "):
+    if found not in (result, ERROR):
         return f"{words[1]}must evaluate to a {result}"
     return ""
 
