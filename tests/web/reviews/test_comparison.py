@@ -12,7 +12,7 @@ from applyviz.engine.planning.digest.serialize import options_from_json, options
 from applyviz.engine.requests.options import ApplyOptions, Handover, Order, Prune, PruneMode, Replacement
 from applyviz.records import triggers
 from applyviz.web.reviews.pages import comparison
-from applyviz.web.reviews.pages.option_words import LABELS, compare_options, list_values
+from applyviz.web.reviews.pages.sources.option_words import LABELS, compare_options, list_values
 from applyviz.workflow.approvals import approving
 from applyviz.workflow.plans import comparisons, planner, reviews
 from tests.shared_stories import share_story

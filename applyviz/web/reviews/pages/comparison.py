@@ -28,7 +28,7 @@ from applyviz.web.components.notices import Notice
 from applyviz.web.components.object_links import link_change
 from applyviz.web.components.owners import OwnerChip, present_owners
 from applyviz.web.components.values import ABSENT, Shown, show_value
-from applyviz.web.reviews.pages.option_words import ObjectDifference, compare_options
+from applyviz.web.reviews.pages.sources.option_words import ObjectDifference, compare_options
 from applyviz.web.reviews.pane.fields import render_short
 from applyviz.web.reviews.pane.resolutions import RESOLUTION_WORDS
 from applyviz.workflow import worker_requests

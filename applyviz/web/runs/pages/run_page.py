@@ -170,9 +170,9 @@ def _describe_outage(
 
 def _describe_owners(results: Sequence[ObjectResult]) -> str:
     """How many of the objects whose field owners were compared have those that the plan promised; "" for none."""
-    told = [result.owners["state"] for result in results if result.owners]
-    states = [state for state in told if state != OwnerCheck.NOT_STATED]
-    found = {"n": states.count(OwnerCheck.VERIFIED), "all": len(states), "none": len(told) - len(states)}
+    recorded = [result.owners["state"] for result in results if result.owners]
+    states = [state for state in recorded if state != OwnerCheck.NOT_STATED]
+    found = {"n": states.count(OwnerCheck.VERIFIED), "all": len(states), "none": len(recorded) - len(states)}
     text = ngettext("field owners of %(n)d object verified", "field owners of %(n)d objects verified", found["n"])
     if found["n"] < found["all"]:
         text = ngettext(
