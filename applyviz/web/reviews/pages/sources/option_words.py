@@ -122,16 +122,10 @@ def _name_field(key: tuple[str, ...], path: FieldPath) -> str:
 def _print_entry(name: str, entry: object) -> str:
     match entry:
         case Handover():
-            facts = {
-                "field": f"{_name_object('/'.join(entry.key))} {render_path(entry.path)}",
-                "manager": entry.manager,
-            }
+            facts = {"field": _name_field(entry.key, entry.path), "manager": entry.manager}
             return _("%(field)s to %(manager)s") % facts
         case TakenField():
-            facts = {
-                "field": f"{_name_object('/'.join(entry.key))} {render_path(entry.path)}",
-                "manager": entry.manager,
-            }
+            facts = {"field": _name_field(entry.key, entry.path), "manager": entry.manager}
             return _("%(field)s from %(manager)s") % facts if entry.manager else facts["field"]
         case TakenManager():
             return f"{entry.manager}: {_name_object('/'.join(entry.key))}"
