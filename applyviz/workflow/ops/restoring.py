@@ -1,9 +1,9 @@
 """After the database was restored from a backup: nothing that was in progress then goes on without a person.
 
-A restored database contains runs in progress, scheduled starts and sessions that have ended since. Workers would continue
-such a run and write changes that people may have undone meanwhile. Rule: before the workers start again, everything that
-acts by itself is canceled and recorded like any cancellation. Approvals stay valid: a person starts the next run of an
-approved plan, and the run compares every object with live first.
+A restored database contains runs in progress, scheduled starts and sessions that have ended since. Workers would
+continue such a run and write changes that people may have undone meanwhile. Rule: before the workers start again,
+everything that acts by itself is canceled and recorded like any cancellation. Approvals stay valid: a person starts the
+next run of an approved plan, and the run compares every object with live first.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from applyviz.workflow.people import sessions
 
 
 @dataclass(frozen=True, slots=True)
-class SettledRestore:
+class EndedWork:
     """The runs, scheduled starts and sessions ended after a restore, and the API tokens to check.
 
     - `runs`: numbers of the runs that were canceled; `starts`, `sessions`: how many were ended.
@@ -36,7 +36,7 @@ class SettledRestore:
     tokens: int
 
 
-def settle_restore(*, reason: str) -> SettledRestore:
+def end_unfinished_work(*, reason: str) -> EndedWork:
     """Cancel unfinished runs and scheduled starts, sign everybody out, and record the restore with its reason.
 
     - Raises `NotValidError` without a reason. Calling it again is harmless.
@@ -45,7 +45,7 @@ def settle_restore(*, reason: str) -> SettledRestore:
         raise NotValidError(_("give the reason of the restore"))
     with transaction.atomic():
         tokens = ApiToken.objects.filter(revoked_at=None, expires_at__gt=clock.now()).count()
-        found = SettledRestore(
+        found = EndedWork(
             runs.cancel_unfinished_runs(reason=reason), runs.cancel_all_starts(), sessions.end_all(), tokens
         )
         detail = {"reason": reason, "runs": list(found.runs), "starts": found.starts, "sessions": found.sessions}

@@ -23,7 +23,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """End everything that was in progress, and name what remains to be checked."""
         try:
-            found = restoring.settle_restore(reason=options["reason"])
+            found = restoring.end_unfinished_work(reason=options["reason"])
         except ApplyVizError as error:
             raise CommandError(str(error)) from error
         numbers = ", ".join(str(number) for number in found.runs)
