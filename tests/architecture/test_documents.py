@@ -76,7 +76,8 @@ def test_every_outcome_and_every_planted_bug_is_in_the_table() -> None:
 
 
 SETTINGS = (ROOT / "applyviz" / "settings.py", ROOT / "docs" / "configuration.md")
-READ_VARIABLE = re.compile(r'\benv\.(?:text|new_file|words|flag|number|networks|database|time_zone|log_level)\(\s*"([A-Z_]+)"')
+READERS = "text|new_file|words|flag|number|networks|database|time_zone|log_level"
+READ_VARIABLE = re.compile(rf'\benv\.(?:{READERS})\(\s*"([A-Z_]+)"')
 NAMED_VARIABLE = re.compile(r"`([A-Z][A-Z_]+)`")
 
 

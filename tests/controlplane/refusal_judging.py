@@ -1,7 +1,8 @@
 """Are two refusals the same? Status, warnings and the whole `Status` body, but for what a server makes up.
 
 A server goes through maps in a random order, so that several problems of one object come in any order: they are
-compared as a set, and so are causes. Times, uids, versions and allotted addresses are set aside.
+compared as a set, and so are causes. Times, uids, versions and allotted addresses are set aside, and so is what the server
+quotes of a text that is no YAML: we never do, because it may be a password.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ _MADE_UP = (
     (re.compile(r"(resourceVersion\W{1,12})\d+"), r"\1VERSION"),
     (re.compile(r"((?:creationTimestamp|time|lastTransitionTime)\W{1,12})\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"), r"\1TIME"),
     (re.compile(r"\b10\.\d+\.\d+\.\d+\b"), "ADDRESS"),
+    (re.compile(r"(cannot decode !!\w+) `[^`]*`"), r"\1"),
+    (re.compile(r"(yaml: (?:line \d+: )?(?:unknown )?anchor) '[^']*'"), r"\1"),
+    (re.compile(r"(cannot unmarshal number) \S+ (into Go value of type float64)"), r"\1 \2"),
 )
 _AROUND = 80
 _UNDECLARED = "field not declared in schema"
