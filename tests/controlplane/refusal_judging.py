@@ -1,8 +1,8 @@
 """Are two refusals the same? Status, warnings and the whole `Status` body, but for what a server makes up.
 
 A server goes through maps in a random order, so that several problems of one object come in any order: they are
-compared as a set, and so are causes. Times, uids, versions and allotted addresses are set aside, and so is what the server
-quotes of a text that is no YAML: we never do, because it may be a password.
+compared as a set, and so are causes. Times, uids, versions and allotted addresses are set aside. So are the parts that
+the server quotes from a text that is no YAML: our messages leave them out, because they may be a password.
 """
 
 from __future__ import annotations

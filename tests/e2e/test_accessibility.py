@@ -216,7 +216,7 @@ def make_plans(page: Page) -> str:
     found = re.search(r"/reviews/\d+/", page.url)
     assert found
     token = page.locator("[name=csrfmiddlewaretoken]").first.input_value()
-    page.request.post(f"{found[0]}replan/", form={"csrfmiddlewaretoken": token}, headers={"Referer": page.url})
+    page.request.post(f"{found[0]}plans/1/replan/", form={"csrfmiddlewaretoken": token}, headers={"Referer": page.url})
     page.goto(found[0])
     expect(page.locator("[data-stream]")).to_have_count(0)
     return found[0]

@@ -316,7 +316,7 @@ def test_plan_that_is_made_again_says_that_nothing_moved(boutique):
     page = boutique
     address = re.sub(r"(/reviews/\d+/).*", r"\1", page.url)
     token = next(c["value"] for c in page.context.cookies() if c["name"] == "applyviz_csrf")
-    answer = page.request.post(f"{address}replan/", headers={"X-CSRFToken": token, "Referer": address})
+    answer = page.request.post(f"{address}plans/1/replan/", headers={"X-CSRFToken": token, "Referer": address})
     assert answer.ok
     page.goto(address)
     wait_for_plan(page)

@@ -165,7 +165,7 @@ def test_failed_plan_tells_the_reason_and_offers_another(as_alice, alice):
     page = as_alice.get(url(plan)).content.decode()
 
     assert "the cluster did not answer" in page
-    assert f'action="{reverse("reviews:replan", args=[plan.review.number])}"' in page
+    assert f'action="{reverse("reviews:replan", args=[plan.review.number, plan.number])}"' in page
 
 
 def test_problems_are_told_with_file_line_and_column(as_alice, alice):
