@@ -25,7 +25,7 @@ FIXED_SIZE = (
 )
 OWN_PRIORITY = "must not be provided in pod spec; priority admission controller computed"
 CLASS_PRIORITY: Mapping[str, str] = {"priority": "value", "preemptionPolicy": "preemptionPolicy"}
-"""What a Pod gets from its class, by the names in the Pod."""
+"""Fields of a Pod that its PriorityClass sets, with their names in the class."""
 _DEFAULT_PREEMPTION = "PreemptLowerPriority"
 _LEVELS = ("privileged", "baseline", "restricted")
 _LEVEL_VERSION = re.compile(r"v1\.(?:[0-9]|[1-9][0-9]*)")

@@ -17,7 +17,7 @@ from applyviz.sandbox.cel.static_types import DYN, StaticType
 from applyviz.sandbox.cel.syntax import Call, Index, ListOf, Literal, MapOf, Name, Node, Select
 
 MOST: Final = (1 << 64) - 1
-"""What an estimate is at most, also of what has no greatest size."""
+"""The greatest cost or size, also used for a value without a limit of its size."""
 _TRAVERSAL, _PATTERN, _NAME_PATTERN = 0.1, 0.25, 128
 _PAIR = ("left", "right")
 # Functions of sets, which compare each entry with each, once or both ways.
@@ -41,7 +41,7 @@ _OF_MAP = (12, _LIST_BASE + 1)
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a part of an expression costs at most, how many elements its value has, and those of its entries.
+    """The greatest cost of a part of an expression, the size of its value, and the size of each entry of it.
 
     - `path`: the variable and the fields through which the value is reached, empty for a computed value.
     """

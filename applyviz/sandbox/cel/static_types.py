@@ -60,7 +60,7 @@ def is_any(found: StaticType) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a function accepts, the target first, and its result; types of one capital letter are parameters."""
+    """The types of a function: its target first, its arguments, its result; one capital letter is a type parameter."""
 
     is_member: bool
     arguments: tuple[StaticType, ...]

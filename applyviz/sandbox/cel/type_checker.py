@@ -1,7 +1,7 @@
 """Check the types of an expression before it is evaluated, and refuse it in the words of the server.
 
-Rule: `checker/checker.go` and `common/error.go` of cel-go v0.26.0. What a function that `static_types` does not declare
-returns is as a type that was refused before: nothing more is said of it.
+Rule: `checker/checker.go` and `common/error.go` of cel-go v0.26.0. The result of a function that `static_types` does not
+declare has the type of an earlier error, so that it causes no other problem.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _TESTS: Final = ("all", "exists")
 
 @dataclass(frozen=True, slots=True)
 class ExpressionProblem:
-    """What is wrong with the types of an expression, and where."""
+    """A problem with the types of an expression, and its position in the text."""
 
     at: int
     text: str

@@ -26,7 +26,7 @@ _MANY, _FEW = 100.0, 1.5
 
 @dataclass(frozen=True, slots=True)
 class RuleCost:
-    """What an expression of a definition costs at most for one object, and where it is."""
+    """The greatest cost of one rule of a definition for one object, and the path of its schema."""
 
     path: str
     cost: int

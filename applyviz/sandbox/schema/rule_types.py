@@ -1,7 +1,7 @@
 """Check the rules of a definition when it is written: that they can be read, and the types of what they use.
 
 Rule: `pkg/cel/common/schemas.go` of k8s.io/apiserver v0.36.3, and `pkg/apiserver/schema/cel` and
-`pkg/apis/apiextensions/validation` of k8s.io/apiextensions-apiserver v0.36.3. What rules cost is in `rule_costs`.
+`pkg/apis/apiextensions/validation` of k8s.io/apiextensions-apiserver v0.36.3. `rule_costs` estimates their costs.
 """
 
 from __future__ import annotations

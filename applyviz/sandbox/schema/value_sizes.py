@@ -1,7 +1,7 @@
 """How large the values of a schema are at least and at most, and how many of them an object has at most.
 
-Rule: `pkg/cel/common/schemas.go` of k8s.io/apiserver v0.36.3: what has no limit of its own is as large as a
-request may be.
+Rule: `pkg/cel/common/schemas.go` of k8s.io/apiserver v0.36.3: a value without a limit is as large as the
+greatest request.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _find_longest(schema: JSONObject, form: str) -> int:
 
 
 def count_entries(schema: JSONObject) -> int | None:
-    """Return how many values a value contains at most by a limit of its own, None without one."""
+    """Return the limit that a schema sets to the number of entries of its value, None without one."""
     kind = schema.get("type")
     if kind == "array":
         limit = schema.get("maxItems")

@@ -62,7 +62,7 @@ class CommitReader:
         self._objects, self._limits = objects, limits
         self._entries = 0
         self.refused: dict[str, str] = {}
-        """What the files are that were met and not taken, by their names: the first `_MOST_REFUSED` of them."""
+        """Reasons why files were refused, by their names; the first `_MOST_REFUSED` of them."""
 
     def collect(self, root: ObjectID, paths: Sequence[str], *, takes_all: bool) -> list[tuple[str, bytes]]:
         """Return names and contents in the order of their names; raises `SourceError` with what to do.

@@ -46,7 +46,7 @@ def list_refs(touched: QuerySet[ObjectChange]) -> Sequence[ObjectRef]:
 class KnownRuns:
     """The runs on a cluster: the last result of each object, and every write.
 
-    - `ahead` is how far the clock of the API server is ahead of ours now; it stands in for that of rows without one.
+    - `ahead` is how far the clock of the API server is ahead of ours now; rows without a value of their own use it.
     """
 
     ahead: timedelta | None = None

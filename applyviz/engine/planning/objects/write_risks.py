@@ -37,7 +37,7 @@ _OF_UPDATES = frozenset(
         *(REMOVAL_WILL_NOT_HAPPEN, REMOVAL_WITHOUT_EFFECT, ORDER_CHURN, TOPOLOGY_CHANGED),
     )
 )
-"""What an update does to the live object, and what it leaves there; a new object has nothing of it."""
+"""Risks of updating the live object; they do not hold for an object that is deleted and created again."""
 
 
 def name_object(ref: ObjectRef) -> dict[str, str]:

@@ -9,7 +9,7 @@ from applyviz.engine.planning.model import plan as engine
 
 
 def name_opponent(manager: str, *, you: str) -> str:
-    """Return the name of a manager in a conflict; the manager that applies conflicts only with an Update of its own."""
+    """Return the name of a manager in a conflict; the manager that applies can conflict only with its earlier Update."""
     return name_owner(manager, "", operation=UPDATE, you=you)
 
 
