@@ -42,8 +42,8 @@ for _ in range(2):
     plans.make_plan(plan.pk)
     plan.refresh_from_db()
     if not ApplyRun.objects.exists():
-        run = runs.approve_andrun_with(plan, by=bob, digest=plan.digest)
-        runs.executerun_with(run.pk)
+        run = runs.approve_and_run(plan, by=bob, digest=plan.digest)
+        runs.execute_run(run.pk)
         run.refresh_from_db()
         print(run.state)
 """
