@@ -1,7 +1,7 @@
 """Check the types of an expression before it is evaluated, and refuse it in the words of the server.
 
-Rule: `checker/checker.go` and `common/error.go` of cel-go v0.26.0. The result of a function that `static_types` does not
-declare has the type of an earlier error, so that it causes no other problem.
+Rule: `checker/checker.go` and `common/error.go` of cel-go v0.26.0. The result of a function that `static_types` does
+not declare has the type of an earlier error, so that it causes no other problem.
 """
 
 from __future__ import annotations
