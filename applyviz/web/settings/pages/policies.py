@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -14,11 +13,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from applyviz import clock
-from applyviz.engine.diff.free_form import FreeDifference, diff_free
 from applyviz.engine.objects.kinds import EVERY_KIND
-from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.risks.model import KINDS
-from applyviz.engine.schema.walk import MISSING
 from applyviz.records.models import Plan, PolicyVersion
 from applyviz.web.components.phrases import describe_scope, title_kind
 from applyviz.workflow.foundation import sentences
@@ -192,34 +188,26 @@ def describe_rules(rules: Rules) -> tuple[tuple[str | Promise, str], ...]:
     )
 
 
-def _list_settings(version: PolicyVersion) -> JSONObject:
-    return {
-        "clusters": version.cluster_pattern,
-        "namespaces": version.namespace_pattern,
-        "objects of no namespace": version.is_cluster_scoped,
-        **version.rules,
-    }
-
-
 def present_versions(versions: Sequence[PolicyVersion]) -> list[PolicyRow]:
-    """Return all versions of a policy, newest first, each with its changes."""
+    """Return all versions of a policy, newest first, each with its changes: (name, before, after) in words of the page.
+
+    - A number that has no effect in both versions, such as a deadline for rollouts that no run waits for, is no change.
+    """
     rows = [present_policy(version) for version in versions]
-    pairs = pairwise(_list_settings(version) for version in versions)
-    changed = [tuple(_present_change(one) for one in diff_free(before, after)) for after, before in pairs]
+    changed = [_list_changes(before, after) for after, before in pairwise(rows)]
     return [replace(row, changes=changes) for row, changes in zip(rows, (*changed, ()), strict=True)]
 
 
-def _present_change(one: FreeDifference) -> tuple[str, str, str]:
-    return one.name.replace("_", " "), print_setting(one.before), print_setting(one.after)
+def _list_changes(before: PolicyRow, after: PolicyRow) -> tuple[tuple[str, str, str], ...]:
+    """Return the lines of two versions that differ; a line that one of them lacks says "none" there."""
+    old, new = _read_lines(before), _read_lines(after)
+    none = _("none")
+    pairs = ((name, old.get(name, none), new.get(name, none)) for name in dict.fromkeys((*old, *new)))
+    return tuple(pair for pair in pairs if pair[1] != pair[2])
 
 
-def print_setting(value: JSONValue) -> str:
-    """Return a setting as text for people."""
-    if value is MISSING or value is None or value == "":
-        return _("none")
-    if isinstance(value, bool):
-        return _("on") if value else _("off")
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def _read_lines(row: PolicyRow) -> dict[str, str]:
+    return {_("Applies to"): row.where, **{str(name): text for name, text in row.lines}}
 
 
 def present_policy(version: PolicyVersion) -> PolicyRow:
