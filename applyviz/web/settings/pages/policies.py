@@ -13,8 +13,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from applyviz import clock
+from applyviz.engine.diff.free_form import diff_free
 from applyviz.engine.objects.kinds import EVERY_KIND
+from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.risks.model import KINDS
+from applyviz.engine.schema.walk import MISSING
 from applyviz.records.models import Plan, PolicyVersion
 from applyviz.web.components.phrases import describe_scope, title_kind
 from applyviz.workflow.foundation import sentences
@@ -200,10 +203,12 @@ def present_versions(versions: Sequence[PolicyVersion]) -> list[PolicyRow]:
 
 def _list_changes(before: PolicyRow, after: PolicyRow) -> tuple[tuple[str, str, str], ...]:
     """Return the lines of two versions that differ; a line that one of them lacks says "none" there."""
-    old, new = _read_lines(before), _read_lines(after)
-    none = _("none")
-    pairs = ((name, old.get(name, none), new.get(name, none)) for name in dict.fromkeys((*old, *new)))
-    return tuple(pair for pair in pairs if pair[1] != pair[2])
+    found = diff_free(_read_lines(before), _read_lines(after))
+    return tuple((str(one.path[0]), _print_line(one.before), _print_line(one.after)) for one in found)
+
+
+def _print_line(text: JSONValue) -> str:
+    return _("none") if text is MISSING else str(text)
 
 
 def _read_lines(row: PolicyRow) -> dict[str, str]:
