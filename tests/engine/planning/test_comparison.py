@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from applyviz.engine.objects import paths
-from applyviz.engine.objects.exchange import APPLY_PATCH, MERGE_PATCH, Request
+from applyviz.engine.objects.exchange import APPLY_PATCH, MERGE_PATCH, Answer, Request
 from applyviz.engine.planning.digest.comparison import Pair, compare_changes
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyOptions
@@ -161,3 +161,29 @@ def test_object_with_an_error_has_no_value_after_apply(box):
 
     assert move is not None
     assert (move.second, move.fields) == (Operation.ERROR, ())
+
+
+def refuse_reads(request):
+    is_read = request.method == "GET" and request.path == SETTINGS
+    return Answer(403, {"kind": "Status", "message": "forbidden", "reason": "Forbidden"}) if is_read else None
+
+
+@pytest.mark.parametrize("is_second", [True, False])
+@pytest.mark.parametrize("cause", ["left out", "forbidden"])
+def test_plan_that_did_not_read_live_says_nothing_about_live(box, cause, is_second):
+    """Neither that the object is gone nor that it is new: only the manifests are compared."""
+    read = box.plan_one(manifest(colour="blue", size="small"))
+    if cause == "left out":
+        options = ApplyOptions(left_out=("core/ConfigMap/default/settings",), left_out_reason="later")
+        unread = box.plan_one(manifest(colour="green", size="small"), options)
+    else:
+        box.intercept = refuse_reads
+        unread = box.plan_one(manifest(colour="green", size="small"))
+
+    move = compare_changes(*((read, unread) if is_second else (unread, read)))
+
+    colours = ("blue", "green") if is_second else ("green", "blue")
+    assert look(move) == [(COLOUR, Pair(*colours), None, None, [])]
+    assert [f.path for f in move.fields] == [COLOUR]
+    assert [o.manager for o in move.fields[0].owners_first] == ["applyviz"]
+    assert move.fields[0].owners_second == move.fields[0].owners_first

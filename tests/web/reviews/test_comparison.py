@@ -43,8 +43,8 @@ def bobs(team) -> Client:
     return found
 
 
-def replan(team, plan):
-    made = reviews.replan_review(plan.review, by=team.alice)
+def replan(team, plan, **more):
+    made = reviews.replan_review(plan.review, by=team.alice, **more)
     planner.make_plan(made.pk)
     made.refresh_from_db()
     return made
@@ -119,6 +119,19 @@ def test_object_that_was_created_anew_is_named_without_its_uid(team, bobs):
     assert "deleted and re-created between the plans" in compared
     assert "ConfigMap settings: deleted and re-created since" in shown
     assert "metadata.uid" not in compared + shown
+
+
+def test_object_that_is_left_out_is_not_said_to_be_removed_from_live(team, bobs):
+    first = team.plan(config_map(colour="blue"), secret(password="canary-1"))
+    options = replace(options_from_json(first.options), left_out=("core/ConfigMap/default/settings",))
+    second = replan(team, first, options=options)
+
+    compared = read(show(bobs, first, "?from=1&to=2"))
+    shown = read(bobs.get(reverse("reviews:show-plan", args=[first.review.number, second.number])))
+
+    assert "ConfigMap settings: update → left out" in shown
+    assert "removed" not in compared
+    assert "data.colour" not in compared + shown
 
 
 def test_every_option_that_differs_between_plans_is_named_in_words(team):

@@ -3,7 +3,8 @@
 Objects with equal effects do not count, even if their versions and times differ. A field can differ in the manifest, in
 live, in the object after apply, or in its owners. A live change is credited to the field owners that are new or that
 wrote since; a removed live field has no owner, so any manager that wrote to the object since may have removed it.
-Changes are masked under one key, so that equal secrets compare equal.
+Changes are masked under one key, so that equal secrets compare equal. A plan that did not read the live object, because
+it was left out or could not be read, says nothing about live: neither a value nor an owner differs there.
 """
 
 from __future__ import annotations
@@ -18,13 +19,16 @@ from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
 from applyviz.engine.ownership.managed_fields import FieldOwners, read_owners
 from applyviz.engine.planning.digest.effects import effect
-from applyviz.engine.planning.model.plan import Operation, PlannedObject
+from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject
 from applyviz.engine.planning.model.server_managed import drop_server_managed
 from applyviz.engine.schema.model import KindSchema, Node
 from applyviz.engine.schema.walk import MISSING, list_leaves
 
 _UID = fields("metadata", "uid")
-_BOOKKEEPING = (_UID, fields("metadata", "managedFields"), fields("metadata", "annotations", ANNOTATION))
+# Of the same object the namespace differs only where a plan left it to the default, as for an object that is left out.
+_NAMESPACE = fields("metadata", "namespace")
+_BOOKKEEPING = (_UID, _NAMESPACE, fields("metadata", "managedFields"), fields("metadata", "annotations", ANNOTATION))
+_WITHOUT_RESULT = (Operation.ERROR, Operation.LEFT_OUT)
 _Identity = tuple[str, str, str]
 
 
@@ -120,15 +124,28 @@ def _list_owner_moves(first: PlannedObject, second: PlannedObject) -> Iterator[F
             yield reason.path
 
 
+def _has_read_live(change: PlannedObject) -> bool:
+    return change.operation is not Operation.LEFT_OUT and change.certainty is not Certainty.UNKNOWN
+
+
+def _read_both_owners(first: PlannedObject, second: PlannedObject) -> tuple[FieldOwners, FieldOwners]:
+    """Return the owners in live of either plan; of two plans, one that did not read live has those of the other."""
+    before, since = _read_owners(first.versions.live), _read_owners(second.versions.live)
+    if not _has_read_live(first):
+        before = since
+    return before, since if _has_read_live(second) else before
+
+
 def _compare_fields(first: PlannedObject, second: PlannedObject, root: Node | None) -> Iterator[FieldMove]:
     old, new = first.versions, second.versions
     manifest = _compare_leaves(old.manifest, new.manifest, root)
-    live = _compare_leaves(old.live, new.live, root)
-    # An object with an error has no result: its plan applies nothing.
-    has_results = Operation.ERROR not in (first.operation, second.operation)
+    is_read = _has_read_live(first) and _has_read_live(second)
+    live = _compare_leaves(old.live, new.live, root) if is_read else {}
+    # An object with an error, or left out, has no result: its plan applies nothing.
+    has_results = not any(one.operation in _WITHOUT_RESULT for one in (first, second))
     after = _compare_leaves(old.after, new.after, root) if has_results else {}
     owned = dict.fromkeys(_list_owner_moves(first, second))
-    before, since = _read_owners(old.live), _read_owners(new.live)
+    before, since = _read_both_owners(first, second)
     for path in dict.fromkeys((*live, *manifest, *after, *owned)):
         is_moved = path in live or path in owned
         yield FieldMove(

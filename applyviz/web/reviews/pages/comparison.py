@@ -244,6 +244,11 @@ def _describe_answers(ref: ObjectRef, decided: Sequence[Resolution]) -> str:
     return "; ".join(words)
 
 
+def _describe_operations(move: ObjectMove) -> str:
+    words = [str(OBJECT_STYLES[one].word) if one else _("not in the plan") for one in (move.first, move.second)]
+    return " → ".join(words) if words[0] != words[1] else ""
+
+
 def _describe_move(move: ObjectMove, decided: Sequence[Resolution]) -> str:
     about = f"{move.ref.gvk.kind} {move.ref.name}"
     paths = "; ".join(_describe_field(f) for f in move.fields[:NAMED]) + (" …" if len(move.fields) > NAMED else "")
@@ -252,6 +257,8 @@ def _describe_move(move: ObjectMove, decided: Sequence[Resolution]) -> str:
     replaced = _("deleted and re-created since") if move.is_another_object else ""
     answers = _describe_answers(move.ref, decided)
     parts = [replaced, paths, *why, *([answers] if answers else [])]
+    if not any(parts):  # such as an object that is left out
+        parts = [_describe_operations(move)]
     return ": ".join(filter(None, (about, ", ".join(filter(None, parts)))))
 
 
