@@ -189,7 +189,7 @@ def search(browser, text):
         ("api:1.5", ["spec. image ~ Changed shop/api:1.4 → becomes shop/api:1.5"]),
         ("data.token", ["data. token ~ Changed Config"]),
         ("managedFields", []),
-        ("kept", ["spec. replicas · Kept 3 → becomes 3"]),
+        ("kept", ["spec. replicas · Kept 3"]),
         ("plicas", []),
         ("masked", []),
         ("0123abcd", []),

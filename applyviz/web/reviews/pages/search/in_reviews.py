@@ -19,7 +19,7 @@ from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.web.components.badges import Appearance
 from applyviz.web.reviews.pages.search.field_lines import FieldLine, begins_words, list_lines
-from applyviz.web.reviews.pages.search.row_words import name_codes
+from applyviz.web.reviews.pages.search.row_words import KEPT, name_codes
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.compared import COMPARED
 from applyviz.workflow.plans import reviews
@@ -32,7 +32,10 @@ _PART = re.compile(r"[A-Za-z0-9_-]{2,}")
 
 @dataclass(frozen=True, slots=True)
 class FieldHit:
-    """One field of a plan of an open review; values are masked."""
+    """One field of a plan of an open review; values are masked.
+
+    - `is_kept`: it stays, so that both values are one.
+    """
 
     kind: str
     namespace: str
@@ -44,6 +47,7 @@ class FieldHit:
     review: int
     plan: int
     url: str
+    is_kept: bool
 
 
 def _choose_plans(person: Person) -> list[Plan]:
@@ -99,7 +103,8 @@ def find_fields(text: str, *, most: int, for_user: Person) -> tuple[FieldHit, ..
         query = urlencode({"q": text, "at": row.position})
         changes = reverse("reviews:show-changes", args=[plan.review.number, plan.number])
         what = (row.kind, row.namespace, row.name, line.path, line.style, line.before, line.after)
-        hits.append(FieldHit(*what, plan.review.number, plan.number, f"{changes}?{query}#object-{row.position}"))
+        url = f"{changes}?{query}#object-{row.position}"
+        hits.append(FieldHit(*what, plan.review.number, plan.number, url, KEPT in line.codes))
         if len(hits) == most:
             break
     return tuple(hits)
