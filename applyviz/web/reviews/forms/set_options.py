@@ -116,7 +116,7 @@ class DeletionForm(forms.Form):
     """Which objects may be deleted and created again, and how objects are deleted."""
 
     replace = forms.CharField(label=_("Replace if immutable fields change"), required=False, max_length=4_000)
-    propagation = forms.ChoiceField(label=_("When an object is deleted"), choices=PROPAGATIONS, required=False)
+    propagation = forms.ChoiceField(label=_("Dependents of deleted objects"), choices=PROPAGATIONS, required=False)
     deletion_seconds = forms.IntegerField(
         label=_("Wait for a deletion (seconds)"), required=False, min_value=1, max_value=LONGEST_DELETION
     )

@@ -54,7 +54,7 @@ LABELS: Mapping[str, str | Promise] = {
     "replacement.kinds": gettext_lazy("Kinds to replace"),
     "replacement.policy_kinds": gettext_lazy("Kinds to replace by policy"),
     "replacement.annotations": gettext_lazy("Annotations that allow to replace"),
-    "propagation": gettext_lazy("Propagation of deletions"),
+    "propagation": gettext_lazy("Dependents of deleted objects"),
     "deletion_seconds": gettext_lazy("Seconds to wait for a deletion"),
     "left_out": gettext_lazy("Objects left out"),
     "left_out_reason": gettext_lazy("Why objects are left out"),

@@ -50,7 +50,7 @@ LABELS: dict[str, str | Promise] = {
     "applyset": gettext_lazy("ApplySet parent"),
     "prune_except": gettext_lazy("Kinds that are never pruned"),
     "replace": gettext_lazy("Replace"),
-    "propagation": gettext_lazy("Propagation of deletions"),
+    "propagation": gettext_lazy("Dependents of deleted objects"),
     "deletion_seconds": gettext_lazy("Seconds to wait for a deletion"),
 }
 _OPERATIONS: dict[str, str | Promise] = {
