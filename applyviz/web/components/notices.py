@@ -82,7 +82,10 @@ class PostAction:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A message of the page itself."""
+    """A message of the page itself.
+
+    - `links`: what it is about, each with its address.
+    """
 
     style: Appearance
     title: Text
@@ -94,6 +97,7 @@ class Notice:
     act: AcknowledgeAction | None = None
     server_message: str = ""
     posts: tuple[PostAction, ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -304,7 +304,7 @@ def test_addon_with_a_left_out_object_is_neither_recorded_nor_pruned_and_the_oth
     shown = show(as_alice, following)
     run = team.work(team.start(following))
 
-    assert "too early. Their addons are neither pruned nor recorded as installed this time." in shown
+    assert "too early. The addons of left-out objects are neither pruned nor recorded as installed this time." in shown
     assert (following.problems, run.state) == ([], RunState.APPLIED)
     again = make_plan(team, simple("2", web={"prune": pruning()}))
     assert [(row.operation, row.name) for row in again.changes.order_by("position")] == [

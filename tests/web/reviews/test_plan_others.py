@@ -9,7 +9,7 @@ from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import Prune, PruneMode
 from applyviz.records.models import Plan
-from applyviz.web.components.object_links import link_alone
+from applyviz.web.components.object_links import link_alone, link_change
 from applyviz.workflow.plans import planner, reviews
 from tests.stories import Team, config_map
 
@@ -63,6 +63,7 @@ def test_overview_offers_the_other_objects_and_the_page_preselects_the_refused_o
     assert "1 object blocks the others" in overview
     assert "Plan the other 2…" in overview
     assert address(blocked) in overview
+    assert f'<a href="{link_change(blocked, position(blocked, "web"))}">Service/web</a>' in overview
 
     page = " ".join(read(author, blocked).split())
     ticks = [part.partition(">")[0] for part in page.split('name="objects"')[1:]]
@@ -81,8 +82,9 @@ def test_choice_makes_the_next_plan_and_both_it_and_its_record_say_so(author, bl
     assert dict(plan.changes.values_list("name", "operation"))["web"] == Operation.LEFT_OUT
     overview = read(author, plan, "show-overview")
     assert "1 object is left out" in overview
-    assert "wrong port. They stay members of the set, and nothing is pruned this time." in overview
+    assert "wrong port. Left-out objects stay members of their set, and nothing is pruned this time." in overview
     assert "1 left out" in overview
+    assert f'<a href="{link_change(plan, position(plan, "web"))}">Service/web</a>' in overview
     assert "Refers to an object that is left out" in overview
     pane = author.get(link_alone(plan, position(plan, "web"))).content.decode()
     assert "Left out of this plan" in pane

@@ -15,6 +15,7 @@ from applyviz.engine.risks.model import RiskLevel
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.web.components.badges import LEVEL_STYLES, OBJECT_STYLES, Appearance
 from applyviz.web.components.notices import Notice
+from applyviz.web.components.object_links import link_change
 from applyviz.web.components.server_text import fold
 from applyviz.web.reviews.pages.object_offers import find_others_url, list_replaceable, present_replacements
 from applyviz.web.reviews.pages.plan_context import PlanContext, list_changes
@@ -60,6 +61,10 @@ class OthersPage:
 
 def _name(row: ObjectChange) -> str:
     return f"{row.kind}/{row.name}"
+
+
+def _link_objects(plan: Plan, rows: Sequence[ObjectChange]) -> tuple[tuple[str, str], ...]:
+    return tuple((_name(row), link_change(plan, row.position)) for row in rows[:10])
 
 
 def _list_links(plan: Plan, rows: Sequence[ObjectChange]) -> Iterator[tuple[int, int]]:
@@ -155,12 +160,12 @@ def _describe_left_out(options: ApplyOptions) -> str:
     """Return what it means that objects are left out."""
     if options.channel is not None:
         return _(
-            "%(reason)s. Their addons are neither pruned nor recorded as installed this time. A later plan without "
-            "this choice includes them again."
+            "%(reason)s. The addons of left-out objects are neither pruned nor recorded as installed this time. A "
+            "later plan without this choice includes these objects again."
         )
     return _(
-        "%(reason)s. They stay members of the set, and nothing is pruned this time. A later plan without this "
-        "choice includes them again."
+        "%(reason)s. Left-out objects stay members of their set, and nothing is pruned this time. A later plan without "
+        "this choice includes them again."
     )
 
 
@@ -172,10 +177,10 @@ def present_others(context: PlanContext) -> tuple[Notice, ...]:
     refused = [row for row in refused if not is_refused_prune(row, context.options)]
     if left:
         text = ngettext("%(n)d object is left out", "%(n)d objects are left out", len(left)) % {"n": len(left)}
-        lines = tuple(_name(row) for row in left[:10])
+        links = _link_objects(context.plan, left)
         hint = _describe_left_out(context.options) % {"reason": context.options.left_out_reason.rstrip(".")}
         style = OBJECT_STYLES[Operation.LEFT_OUT]
-        notice = Notice(style, text, hint, lines=lines, url=url, link=_("Choose again…"), anchor="left-out")
+        notice = Notice(style, text, hint, url=url, link=_("Choose again…"), anchor="left-out", links=links)
         return (notice, *_offer_replacements(context, refused))
     others = len(context.changes) - len(refused)
     if not others:
@@ -213,8 +218,8 @@ def _offer_replacements(context: PlanContext, refused: Sequence[ObjectChange]) -
     n = len(replaceable)
     text = ngettext("The server refuses to change %(n)d object", "The server refuses to change %(n)d objects", n)
     hint = ngettext("The next plan can replace it.", "The next plan can replace them.", n)
-    names = tuple(_name(row) for row in replaceable[:10])
-    return (Notice(OBJECT_STYLES[Operation.ERROR], text % {"n": n}, hint, lines=names, anchor="others", posts=posts),)
+    links = _link_objects(context.plan, replaceable)
+    return (Notice(OBJECT_STYLES[Operation.ERROR], text % {"n": n}, hint, anchor="others", posts=posts, links=links),)
 
 
 def _offer_others(context: PlanContext, refused: Sequence[ObjectChange], others: int, url: str) -> Notice:
@@ -224,10 +229,10 @@ def _offer_others(context: PlanContext, refused: Sequence[ObjectChange], others:
     replaceable = list_replaceable(context.plan, refused)
     hint = _describe_offer(count, len(replaceable))
     link = ngettext("Plan the other %(n)d…", "Plan the other %(n)d…", others) % {"n": others}
-    names = tuple(_name(row) for row in refused[:10])
     if any(row.operation == Operation.ERROR for row in refused):
         posts = present_replacements(context.plan, context.person, replaceable)
+        links = _link_objects(context.plan, refused)
         style = OBJECT_STYLES[Operation.ERROR]
-        return Notice(style, text, hint, lines=names, url=url, link=link, anchor="others", posts=posts)
-    title = f"{text}: {', '.join(names[:_NAMED])}{'…' if len(refused) > _NAMED else ''}"
+        return Notice(style, text, hint, url=url, link=link, anchor="others", posts=posts, links=links)
+    title = f"{text}: {', '.join(map(_name, refused[:_NAMED]))}{'…' if len(refused) > _NAMED else ''}"
     return Notice(LEVEL_STYLES[RiskLevel.INFO], title, hint, url=url, link=link, anchor="others")
