@@ -205,7 +205,7 @@ def judge_line(pages: Pages, line: str, all_told: list[Told]) -> None:
         ),
         r"(\d+) pods? restarts?: .+": lambda m: int(m[1]) == sum(told.pods for told in restarted),
         r"All pods of (.+) restart": lambda m: any(told.pods == 0 for told in restarted),
-        r"(\d+) pods? stops? with (?:its|their) replaced workloads?, which starts? new ones: .+": lambda m: (
+        r"(\d+) pods? stops? with the replaced workloads?, which starts? new ones: .+": lambda m: (
             int(m[1]) == sum(told.pods for told in new)
         ),
         r"No pods restart": lambda m: not restarted and not new,

@@ -84,16 +84,16 @@ def _list_objects(refs: Iterable[ObjectRef]) -> str:
 def _describe_new(restarts: Iterable[Restart]) -> Iterator[str]:
     """Yield the pods that stop with a workload that is deleted and created again."""
     new = [one for one in restarts if one.is_new]
-    pods, where = sum(one.pods for one in new), _list_objects(one.ref for one in new)
-    if pods:
-        text = ngettext(
-            "%(n)d pod stops with its replaced workload, which starts new ones: %(where)s",
-            "%(n)d pods stop with their replaced workloads, which start new ones: %(where)s",
-            pods,
-        )
-        yield text % {"n": pods, "where": where}
-    elif new:
-        yield _("All pods stop with their replaced workloads, which start new ones: %(where)s") % {"where": where}
+    if not new:
+        return
+    n = sum(one.pods for one in new)
+    pods = ngettext("%(n)d pod stops", "%(n)d pods stop", n) % {"n": n} if n else _("All pods stop")
+    text = ngettext(
+        "%(pods)s with the replaced workload, which starts new ones: %(where)s",
+        "%(pods)s with the replaced workloads, which start new ones: %(where)s",
+        len(new),
+    )
+    yield text % {"pods": pods, "where": _list_objects(one.ref for one in new)}
 
 
 def _describe_restarts(restarts: Iterable[Restart]) -> Iterator[str]:

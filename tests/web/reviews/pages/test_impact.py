@@ -2,6 +2,8 @@
 
 from types import SimpleNamespace
 
+import pytest
+
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.digest.serialize import options_to_json, to_json
 from applyviz.engine.planning.model.summary import ImageChange, PlanSummary, Restart
@@ -61,7 +63,7 @@ def test_pods_that_stop_with_their_workload_do_not_restart():
 
     assert present_impact(make_plan(impact)) == (
         "Downtime: Deployment/web",
-        "3 pods stop with their replaced workloads, which start new ones: Deployment/web",
+        "3 pods stop with the replaced workload, which starts new ones: Deployment/web",
     )
     assert [row.note for row in list_restarts(impact)] == ["deleted and created again"]
 
@@ -70,5 +72,15 @@ def test_pods_of_unknown_number_stop_with_their_workload():
     impact = PlanSummary(restarts=(Restart(WEB, 0, "", is_new=True),))
 
     assert present_impact(make_plan(impact)) == (
-        "All pods stop with their replaced workloads, which start new ones: Deployment/web",
+        "All pods stop with the replaced workload, which starts new ones: Deployment/web",
     )
+
+
+@pytest.mark.parametrize(("pods", "text"), [(0, "1 pod stops"), (2, "3 pods stop")])
+def test_replaced_workloads_are_counted_apart_from_their_pods(pods, text):
+    other = ObjectRef(WEB.gvk, WEB.namespace, "api")
+    impact = PlanSummary(restarts=(Restart(WEB, 1, "", is_new=True), Restart(other, pods, "", is_new=True)))
+
+    (line,) = present_impact(make_plan(impact))
+
+    assert line == f"{text} with the replaced workloads, which start new ones: Deployment/web, Deployment/api"
