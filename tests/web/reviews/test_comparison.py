@@ -1,5 +1,6 @@
 """The page that says what moved between two plans, and the notice that leads to it."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -130,6 +131,7 @@ def test_object_that_is_left_out_is_not_said_to_be_removed_from_live(team, bobs)
     shown = read(bobs.get(reverse("reviews:show-plan", args=[first.review.number, second.number])))
 
     assert "ConfigMap settings: update → left out" in shown
+    assert re.search(r'<dd>\s*none\s*<span class="arrow"', compared)  # in words, so it is no code
     assert "removed" not in compared
     assert "data.colour" not in compared + shown
 
