@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from applyviz.engine.diff.credentials import redact
+from applyviz.engine.diff.credentials import is_ciphertext, redact
+from applyviz.engine.diff.given_credentials import list_credentials
 from applyviz.engine.diff.repeating import Repeats
 from applyviz.engine.planning.conflicts.server_errors import ServerError, find_path, read_server_errors
 from applyviz.guide.owned import own_fields
@@ -41,6 +42,14 @@ def hide(text: str) -> None:
     redact(text, lambda value, name: "")
 
 
+def list_given(text: str) -> None:
+    list_credentials(f"kind: Secret\nstringData:\n{text}\n")
+
+
+def judge_sealed(text: str) -> None:
+    assert not is_ciphertext(text)
+
+
 def find_cut(text: str) -> None:
     notes = {f"note{n}": text[n : n + 500] for n in range(0, len(text), 500)}
     assert Repeats(["q7Rz0xWv-canary"]).find_cut(notes, notes)
@@ -63,10 +72,14 @@ HOSTILE: dict[str, tuple[Callable[[str], None], Callable[[int], str]]] = {
     "names of flow maps": (hide, lambda n: "{" + "{a" * (n // 2) + "token"),
     "pieces of base64": (find_cut, lambda n: "aB3dE6gH9 " * (n // 10)),
     "quotes of flow maps": (hide, lambda n: "{token: '" * (n // 9)),
+    "commas in a value": (list_given, lambda n: "a: b" + " ," * (n // 2) + "x"),
+    "a line of blanks": (list_given, lambda n: " " * n),
+    "blanks in a sealed value": (judge_sealed, lambda n: "AgA" + " " * n + "!"),
+    "escaped quotes": (hide, lambda n: 'password: \\"\\"' * (n // 14)),
 }
 
 
-@pytest.mark.core(6)
+@pytest.mark.core(10)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_text_costs_time_in_proportion(name: str) -> None:
     act, write = HOSTILE[name]

@@ -16,7 +16,8 @@ from applyviz.engine.diff.repeating import list_forms
 
 MASK = "••••••"
 _SHORTEST = 4
-_VALUE = re.compile(r"""^[ \t]*(?:-[ \t]+)?(?:["']?([\w.\-/]{1,200})["']?[ \t]*[:=])?[ \t]*(\S.*?)[ \t,]*$""", re.M)
+# Each repetition is followed by what it cannot match itself, or gives nothing back: a line is read once.
+_VALUE = re.compile(r"""^[ \t]*+(?:-[ \t]++)?(?:["']?([\w.\-/]{1,200})["']?[ \t]*+[:=])?[ \t]*+(\S.*)$""", re.MULTILINE)
 # What a Secret, or a kustomization that makes one, shows.
 _SHOWN = frozenset({"apiVersion", "kind", "name", "namespace", "type", "namePrefix", "nameSuffix", "resources"})
 
@@ -39,7 +40,7 @@ def _list_values(text: str) -> Iterator[str]:
     for match in _VALUE.finditer(text):
         if match[1] in _SHOWN:
             continue
-        value = match[2].strip("\"'")
+        value = match[2].rstrip(" \t,").strip("\"'")
         yield from (value, value.partition("=")[2], decode_secret(value).decode("utf-8", "replace"))
 
 
