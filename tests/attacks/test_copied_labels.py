@@ -68,6 +68,7 @@ def test_a_label_that_repeats_a_value_is_masked(form: str, value: str, holder: s
     assert shown[0]["metadata"]["labels"] | {"note": ""} == {"app": "login", "tier": "backend", "note": ""}
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", ApplyMode)
 def test_no_page_shows_it(team: Team, mode: ApplyMode, step: int) -> None:
     first = team.apply(yaml.safe_dump(write(CANARY, CANARY)), mode=mode)

@@ -174,6 +174,7 @@ def test_an_encoded_value_is_masked_beside_it(form) -> None:
     assert not shows(mask(obj, gvk=SECRET, tag_key=b"k"), copy)
 
 
+@pytest.mark.core(70)  # every pair of a cut, a form and a length
 @pytest.mark.parametrize("length", [10, 20, 40])
 @pytest.mark.parametrize("form", ["base64", "base64 for addresses", "gzip", "xz", "bzip2", "zip", "encrypted"])
 @pytest.mark.parametrize("cut", CUTS)

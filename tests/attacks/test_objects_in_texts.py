@@ -100,6 +100,7 @@ def holds_canary(shown: Any) -> bool:
     return any(form in text for text in list_texts(shown) for form in forms)
 
 
+@pytest.mark.core(57)  # every pair of an object, a writing and an encoding
 @pytest.mark.parametrize("encoding", ENCODED)
 @pytest.mark.parametrize("writing", WRITTEN)
 @pytest.mark.parametrize("name", OBJECTS)
@@ -142,6 +143,7 @@ def test_an_unknown_field_of_an_operation_is_masked(name: str) -> None:
     assert [one["path"] for one in shown] == ["/data/opening", "/a"]
 
 
+@pytest.mark.core(1)
 @pytest.mark.django_db
 @pytest.mark.parametrize("encoding", ["plain", "base64"])
 @pytest.mark.parametrize("kind", ["json", "merge"])

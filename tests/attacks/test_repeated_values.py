@@ -54,6 +54,7 @@ VALUES = {
 }
 
 
+@pytest.mark.core(11)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", RENDERED)
 def test_notes_repeat_no_value_of_an_object(name: str, form: str) -> None:
@@ -65,6 +66,7 @@ def test_notes_repeat_no_value_of_an_object(name: str, form: str) -> None:
     assert (shown[:11], shown[-4:]) == ("Log in with", " now")
 
 
+@pytest.mark.core(11)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", VALUES)
 def test_notes_repeat_no_given_value(name: str, form: str) -> None:

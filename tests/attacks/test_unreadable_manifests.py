@@ -62,6 +62,7 @@ def test_no_problem_repeats_a_value(team: Team, name: str) -> None:
     assert [leak for canary in (CANARY, NUMBER, "70123456") for leak in find_leaks(canary)] == []
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("name", ["an alias", "behind a separator"])
 def test_no_page_shows_it(team: Team, name: str, step: int) -> None:
     plan = team.plan(UNREAD[name], "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\ndata: {a: plain}\n")
