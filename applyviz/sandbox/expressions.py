@@ -14,7 +14,7 @@ from applyviz.kubernetes.v1_36.validation import devices
 from applyviz.sandbox.cel import library  # noqa: F401 - defines the functions of Kubernetes
 from applyviz.sandbox.cel.static_types import BOOL, DYN, ERROR, INT, STRING, StaticType, list_of, map_of
 from applyviz.sandbox.cel.syntax import NotReadableError, parse
-from applyviz.sandbox.cel.type_checker import Variables, check_types, render_problems
+from applyviz.sandbox.cel.type_checker import Variables, check_expression
 from applyviz.sandbox.storage.resources import ResourceTarget
 
 _POLICIES = ("validatingadmissionpolicies", "mutatingadmissionpolicies")
@@ -102,10 +102,10 @@ def _check_policy(obj: JSONObject) -> Iterator[FieldError]:
     for i, variable in enumerate(get_at(obj, ("spec", "variables")) or ()):
         known = {**scope, "variables": _struct("variables", kinds)}
         text = (variable.get("expression") or "").strip()
-        problem = _check(text, known, None) if text else ""
+        found, problem = check_expression(text, known) if text else (ERROR, "")
         if problem:
             yield invalid(f"spec.variables[{i}].expression", text, problem)
-        kinds[variable.get("name") or ""] = check_types(parse(text), known)[0] if text and not problem else ERROR
+        kinds[variable.get("name") or ""] = found
     known = {**scope, "variables": _struct("variables", kinds)} if kinds else scope
     yield from _check_all("spec.validations", get_at(obj, ("spec", "validations")), known, BOOL)
 
@@ -119,22 +119,12 @@ def _read(text: str) -> str:
 
 
 def _check_all(
-    path: str, entries: list[JSONObject] | None, scope: Variables, wanted: StaticType | None
+    path: str, entries: list[JSONObject] | None, scope: Variables, wanted: StaticType
 ) -> Iterator[FieldError]:
     for i, entry in enumerate(entries or ()):
         text = (entry.get("expression") or "").strip()
-        problem = _check(text, scope, wanted) if text else ""  # an empty one is refused as such
+        found, problem = check_expression(text, scope) if text else (wanted, "")  # an empty one is refused as such
+        if not problem and found not in (wanted, ERROR):
+            problem = f"must evaluate to {wanted} but got {found}"
         if problem:
             yield invalid(f"{path}[{i}].expression", text, problem)
-
-
-def _check(text: str, scope: Variables, wanted: StaticType | None) -> str:
-    problem = _read(text)
-    if problem:
-        return problem
-    found, problems = check_types(parse(text), scope)
-    if problems:
-        return f"compilation failed: {render_problems(text, problems)}"
-    if wanted is not None and found not in (wanted, ERROR):
-        return f"must evaluate to {wanted} but got {found}"
-    return ""

@@ -19,6 +19,7 @@ from applyviz.sandbox.cel.type_checker import check_types, render_problems
 from applyviz.sandbox.schema.definition_schemas import check_schema
 from applyviz.sandbox.schema.rule_types import is_field_path
 from applyviz.sandbox.storage.store import MemoryStore
+from tests.pace import measure
 
 FIELDS = {"min": INT, "max": INT, "name": STRING, "tags": list_of(STRING), "labels": map_of(STRING, STRING)}
 SELF = StaticType("selfType", (), FIELDS)
@@ -202,6 +203,30 @@ def test_field_path_leads_to_a_field(path, is_path):
     inner = {"type": "object", "properties": {"b": {"type": "string"}, "c": {"type": "string"}}}
     free = {"type": "object", "additionalProperties": {"type": "string"}}
     assert is_field_path(path, {"properties": {"a": inner, "m": free}}) is is_path
+
+
+@pytest.mark.parametrize("sign", ["&&", "||"])
+def test_condition_may_have_any_number_of_sides(sign):
+    """A server builds a flat tree of them."""
+    many = f" {sign} ".join(["self.min < 3"] * 3000)
+
+    assert refuse_rule({"rule": many}) == []
+    assert "undefined field 'most'" in refuse_rule({"rule": f"{many} {sign} self.most"})[0]
+    assert "expected type 'bool'" in refuse_rule({"rule": f"{many} {sign} self.min"})[0]
+
+
+def test_expression_that_is_nested_too_deeply_is_refused():
+    (problem,) = refuse_rule({"rule": f"1{'+1' * 3000} == 1"})
+
+    assert "compilation failed: expression recursion limit exceeded: 250" in problem
+
+
+def test_types_that_double_cost_no_more_than_their_text():
+    """Twenty-two steps took half a minute, and each further one twice as long."""
+    doubled = "[1]" + ".map(a, {a: a})" * 60
+
+    assert measure(lambda: refuse_rule({"rule": f"{doubled} == {doubled}"}))[1] < 1
+    assert measure(lambda: refuse_rule({"rule": f"{doubled} == 1"}))[1] < 1
 
 
 def write_policy(expression: str, part: str) -> MutableObject:

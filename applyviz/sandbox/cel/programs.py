@@ -12,7 +12,19 @@ from typing import Any, Final
 
 from applyviz.sandbox.cel import macros
 from applyviz.sandbox.cel.functions import FUNCTIONS, TYPES, call, select
-from applyviz.sandbox.cel.syntax import Call, Index, ListOf, Literal, MapOf, Name, Node, NotReadableError, Select, parse
+from applyviz.sandbox.cel.syntax import (
+    TOO_DEEP,
+    Call,
+    Index,
+    ListOf,
+    Literal,
+    MapOf,
+    Name,
+    Node,
+    NotReadableError,
+    Select,
+    parse,
+)
 from applyviz.sandbox.cel.values import CelError, Entries, NoOverloadError, Optional, UInt, is_equal, is_number
 
 CALL_LIMIT = 200_000
@@ -51,7 +63,7 @@ def compile_text(text: str) -> Step:
     try:
         return compile_node(parse(text))
     except RecursionError:
-        raise NotReadableError("expression recursion limit exceeded: 250") from None
+        raise NotReadableError(TOO_DEEP) from None
 
 
 def evaluate(text: str, variables: Scope, meter: Meter | None = None) -> Any:
@@ -59,7 +71,7 @@ def evaluate(text: str, variables: Scope, meter: Meter | None = None) -> Any:
     try:
         return compile_text(text)(variables, meter or Meter())
     except RecursionError:
-        raise CelError("expression recursion limit exceeded: 250") from None
+        raise CelError(TOO_DEEP) from None
 
 
 def compile_node(node: Node) -> Step:

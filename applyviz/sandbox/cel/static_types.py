@@ -19,12 +19,18 @@ class StaticType:
     """A type by its name; parameters of lists, maps and optional values; fields of objects.
 
     - `most`: how many letters or entries a value has at most; None where no schema says it.
+    - `size`: how many parts the type has, those of its fields not counted.
     """
 
     name: str
     parameters: tuple[StaticType, ...] = ()
     fields: Mapping[str, StaticType] | None = field(default=None, hash=False)
     most: int | None = field(default=None, compare=False)
+    size: int = field(default=1, init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Count the parts of the type."""
+        object.__setattr__(self, "size", 1 + sum(one.size for one in self.parameters))
 
     def __str__(self) -> str:
         """Return the type as a server prints it."""
@@ -36,21 +42,28 @@ DYN, ERROR, BOOL, STRING = (StaticType(name) for name in ("dyn", "!error!", "boo
 INT, DOUBLE, NULL = (StaticType(name) for name in ("int", "double", "null"))
 _ANYTHING = ("dyn", "!error!")
 _TAKES_NULL = ("timestamp", "duration")
+_MOST_PARTS = 250
+
+
+def _compose(name: str, *parameters: StaticType) -> StaticType:
+    """Return a type with parameters, any type beyond `_MOST_PARTS`: a chain of `map` doubles its parts each time."""
+    found = StaticType(name, parameters)
+    return found if found.size <= _MOST_PARTS else DYN
 
 
 def list_of(item: StaticType) -> StaticType:
     """Return the type of a list."""
-    return StaticType("list", (item,))
+    return _compose("list", item)
 
 
 def map_of(key: StaticType, value: StaticType) -> StaticType:
     """Return the type of a map."""
-    return StaticType("map", (key, value))
+    return _compose("map", key, value)
 
 
 def optional_of(value: StaticType) -> StaticType:
     """Return the type of an optional value."""
-    return StaticType("optional_type", (value,))
+    return _compose("optional_type", value)
 
 
 def is_any(found: StaticType) -> bool:
@@ -275,4 +288,4 @@ def substitute(found: StaticType, bound: Mapping[str, StaticType]) -> StaticType
         return bound.get(found.name, DYN)
     if not found.parameters:
         return found
-    return StaticType(found.name, tuple(substitute(one, bound) for one in found.parameters), found.fields)
+    return _compose(found.name, *(substitute(one, bound) for one in found.parameters))

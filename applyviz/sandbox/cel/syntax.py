@@ -7,6 +7,7 @@ Rule: the grammar of https://github.com/google/cel-spec/blob/master/doc/langdef.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,30 +29,15 @@ _ESCAPE: Final = re.compile(
     r"\\(?:x([0-9a-fA-F]{2})|X([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|(.))", re.S
 )
 _PLAIN: Final = dict(zip("abfnrtv", "\a\b\f\n\r\t\v", strict=True)) | {sign: sign for sign in "\\?\"'`"}
-RESERVED: Final = frozenset(
-    [
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ]
-)
+RESERVED: Final = frozenset({
+    "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package",
+    "namespace", "return", "var", "void", "while",
+})  # fmt: skip
 _LEVELS = (("||",), ("&&",), ("<", "<=", ">", ">=", "==", "!=", "in"), ("+", "-"), ("*", "/", "%"))
 _BINARY: Final = {sign: level for level, signs in enumerate(_LEVELS, 1) for sign in signs}
+_LOGIC = ("&&", "||")
 _DEPTH = 250
+TOO_DEEP: Final = f"expression recursion limit exceeded: {_DEPTH}"
 
 
 class NotReadableError(CelError):
@@ -221,6 +207,15 @@ def _read_int(token: str, is_negative: bool = False) -> int:
     return -value if is_negative else value
 
 
+def _balance(sign: str, sides: Sequence[Node], signs: Sequence[int]) -> Node:
+    """Return a tree of a condition that is as flat as that of the server, which sets no limit to its sides."""
+    if not signs:
+        return sides[0]
+    middle = len(signs) // 2
+    before = _balance(sign, sides[: middle + 1], signs[:middle])
+    return Call(sign, (before, _balance(sign, sides[middle + 1 :], signs[middle + 1 :])), at=signs[middle])
+
+
 class _ExpressionParser:
     """Descends through the levels of the grammar; operators of one level are read in a loop."""
 
@@ -262,7 +257,7 @@ class _ExpressionParser:
     def _expression(self) -> Node:
         self._depth += 1
         if self._depth > _DEPTH:
-            raise NotReadableError("expression recursion limit exceeded: 250")
+            raise NotReadableError(TOO_DEEP)
         found = self._binary(1)
         if self._take("?"):
             at = self._last
@@ -279,8 +274,18 @@ class _ExpressionParser:
             strength = _BINARY.get(sign, 0) if kind == "sign" or sign == "in" else 0
             if strength < level or (kind not in ("sign", "name")):
                 return left
+            if sign in _LOGIC:
+                left = self._logic(sign, left, strength)
+                continue
             self._at += 1
             left = Call(sign, (left, self._binary(strength + 1)), at=at)
+
+    def _logic(self, sign: str, first: Node, level: int) -> Node:
+        sides, signs = [first], []
+        while self._take(sign):
+            signs.append(self._last)
+            sides.append(self._binary(level + 1))
+        return _balance(sign, sides, signs)
 
     def _unary(self) -> Node:
         signs, first = [], self._tokens[self._at][2]

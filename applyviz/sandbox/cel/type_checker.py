@@ -32,7 +32,19 @@ from applyviz.sandbox.cel.static_types import (
     signatures,
     substitute,
 )
-from applyviz.sandbox.cel.syntax import Call, Index, ListOf, Literal, MapOf, Name, Node, Select
+from applyviz.sandbox.cel.syntax import (
+    TOO_DEEP,
+    Call,
+    Index,
+    ListOf,
+    Literal,
+    MapOf,
+    Name,
+    Node,
+    NotReadableError,
+    Select,
+    parse,
+)
 from applyviz.sandbox.cel.values import UInt
 
 Variables = Mapping[str, StaticType]
@@ -64,6 +76,17 @@ def check_types(node: Node, variables: Variables) -> tuple[StaticType, list[Expr
     found = checker.check(node, variables)
     literals = () if checker.problems else check_literals(node, checker.kinds)
     return found, [*checker.problems, *(ExpressionProblem(at, text) for at, text in literals)]
+
+
+def check_expression(text: str, variables: Variables) -> tuple[StaticType, str]:
+    """Return the type of an expression, and why a server does not compile it, "" if it does."""
+    try:
+        found, problems = check_types(parse(text), variables)
+    except NotReadableError as error:
+        return ERROR, f"compilation failed: {error}"
+    except RecursionError:
+        return ERROR, f"compilation failed: {TOO_DEEP}"
+    return (ERROR, f"compilation failed: {render_problems(text, problems)}") if problems else (found, "")
 
 
 def find_kinds(node: Node, variables: Variables) -> Mapping[int, StaticType]:

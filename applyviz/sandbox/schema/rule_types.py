@@ -24,8 +24,8 @@ from applyviz.sandbox.cel.static_types import (
     map_of,
     optional_of,
 )
-from applyviz.sandbox.cel.syntax import NotReadableError, names_in, parse
-from applyviz.sandbox.cel.type_checker import check_types, render_problems
+from applyviz.sandbox.cel.syntax import names_in, parse
+from applyviz.sandbox.cel.type_checker import check_expression
 from applyviz.sandbox.schema.rule_costs import RuleCost, find_count, find_message_cost, find_rule_cost
 from applyviz.sandbox.schema.schema_rules import escape
 from applyviz.sandbox.schema.value_sizes import find_most
@@ -109,7 +109,7 @@ def check_expressions(
 
 def _check_rule(rule: JSONObject, own: StaticType, path: str) -> Iterator[FieldError]:
     old = optional_of(own) if rule.get("optionalOldSelf") else own
-    problem = check_expression(rule["rule"], {"self": own, "oldSelf": old}, BOOL, ("", "cel expression "))
+    problem = _check_result(rule["rule"], {"self": own, "oldSelf": old}, BOOL, ("", "cel expression "))
     if problem:
         yield invalid_struct(f"{path}.rule", _show(rule), problem)
     else:
@@ -122,22 +122,19 @@ def _check_rule(rule: JSONObject, own: StaticType, path: str) -> Iterator[FieldE
 def _check_message(rule: JSONObject, variables: Mapping[str, StaticType], path: str) -> Iterator[FieldError]:
     text = rule.get("messageExpression") or ""
     words = ("messageExpression ", "messageExpression ")
-    problem = check_expression(text, variables, STRING, words) if text else ""
+    problem = _check_result(text, variables, STRING, words) if text else ""
     if problem:
         yield invalid_struct(f"{path}.messageExpression", _show(rule), problem)
 
 
-def check_expression(text: str, variables: Mapping[str, StaticType], result: StaticType, words: tuple[str, str]) -> str:
+def _check_result(text: str, variables: Mapping[str, StaticType], result: StaticType, words: tuple[str, str]) -> str:
     """Return why an expression is refused, "" if it is not.
 
     - `words`: what the server puts before a refusal of its text, and before one of its result.
     """
-    try:
-        found, problems = check_types(parse(text), variables)
-    except NotReadableError as error:
-        return f"{words[0]}compilation failed: {error}"
-    if problems:
-        return f"{words[0]}compilation failed: {render_problems(text, problems)}"
+    found, problem = check_expression(text, variables)
+    if problem:
+        return f"{words[0]}{problem}"
     if found not in (result, ERROR):
         return f"{words[1]}must evaluate to a {result}"
     return ""
