@@ -221,6 +221,16 @@ def test_expression_that_is_nested_too_deeply_is_refused():
     assert "compilation failed: expression recursion limit exceeded: 250" in problem
 
 
+def test_refusal_is_no_longer_than_that_of_a_server():
+    """It has a hundred problems, and no line of more than 16 KiB."""
+    (many,) = refuse_rule({"rule": " && ".join(["x"] * 150)})
+    (long,) = refuse_rule({"rule": f"x == '{'a' * 17_000}'"})
+
+    assert many.count("undeclared reference to 'x'") == 100
+    assert many.endswith("\n50 more errors were truncated")
+    assert long.endswith("ERROR: <input>:1:1: undeclared reference to 'x' (in container '')")
+
+
 def test_types_that_double_cost_no_more_than_their_text():
     """Twenty-two steps took half a minute, and each further one twice as long."""
     doubled = "[1]" + ".map(a, {a: a})" * 60

@@ -13,7 +13,7 @@ from typing import Final
 from applyviz.sandbox.cel.functions import FUNCTIONS, TYPES
 from applyviz.sandbox.cel.literals import check_literals
 from applyviz.sandbox.cel.macros import count_names
-from applyviz.sandbox.cel.pointing import point_at
+from applyviz.sandbox.cel.pointing import point_at_all
 from applyviz.sandbox.cel.static_types import (
     BOOL,
     DOUBLE,
@@ -67,7 +67,7 @@ class ExpressionProblem:
 
 def render_problems(expression: str, problems: Sequence[ExpressionProblem]) -> str:
     """Return the problems as a server prints them, each with the line that it is in."""
-    return "\n".join(point_at(expression, one.at, one.text) for one in sorted(problems, key=lambda problem: problem.at))
+    return point_at_all(expression, [(one.at, one.text) for one in problems])
 
 
 def check_types(node: Node, variables: Variables) -> tuple[StaticType, list[ExpressionProblem]]:
