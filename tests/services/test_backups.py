@@ -17,12 +17,23 @@ from tests.services.servers import environment_of, run_postgres
 pytestmark = [pytest.mark.services, pytest.mark.long]
 SCENE = """
 import datetime
+from django.conf import settings
 from applyviz import clock
 from applyviz.records.enums import Role
 from applyviz.workflow import runs
 from applyviz.workflow.foundation import failpoints
 from tests.stories import Killed, Team, config_map, let_lease_run_out
+from applyviz.records.enums import NotificationKind
+from applyviz.workflow import notifications
+from applyviz.workflow.notifications import choices, webhooks
+from applyviz.workflow.notifications.choices import NotificationChannels
+from tests.builders import make_person
 team = Team()
+settings.APPLYVIZ_MAIL, team.bob.email = True, "bob@example.com"
+team.bob.save()
+choices.choose({NotificationKind.NEEDS_YOU: NotificationChannels(is_shown=True, is_mailed=True)}, by=team.bob)
+admin, kinds = make_person("root", Role.ADMINISTRATOR), [NotificationKind.NEEDS_YOU]
+webhooks.add_webhook(name="chat", url="https://hooks.example/in", secret="x" * 32, events=kinds, by=admin)
 print(team.apply(config_map("first", a="1")).state)
 run = team.start(team.plan(config_map("one", a="1"), config_map("two", b="2")))
 def die(point):

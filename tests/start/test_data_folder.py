@@ -106,3 +106,10 @@ def test_folder_that_cannot_be_made_is_named(tmp_path):
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
     assert str(tmp_path / "file" / "home") in done.stderr
+
+
+def test_restore_of_an_empty_folder_is_refused(tmp_path):
+    done = manage(tmp_path, "restored", "--reason", "the disk broke")
+
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "is empty; name the data folder: APPLYVIZ_HOME=FOLDER" in done.stderr

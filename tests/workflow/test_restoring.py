@@ -5,18 +5,38 @@ from io import StringIO
 
 import pytest
 from django.contrib.sessions.models import Session
+from django.core import mail
 from django.core.management import CommandError, call_command
 
 from applyviz import clock
-from applyviz.records.enums import AuditAction, RunState, ScheduledStartState, StartEnd
-from applyviz.records.models import ApplyRun, AuditEntry, ScheduledStart
-from applyviz.workflow import runs
+from applyviz.records.enums import (
+    AuditAction,
+    DeliveryState,
+    NotificationKind,
+    Role,
+    RunState,
+    ScheduledStartState,
+    StartEnd,
+)
+from applyviz.records.models import ApplyRun, AuditEntry, Delivery, Notification, ScheduledStart
+from applyviz.web.management import data_folder
+from applyviz.workflow import notifications, runs
 from applyviz.workflow.approvals import approving
 from applyviz.workflow.audit import chain
+from applyviz.workflow.notifications import choices, webhooks
+from applyviz.workflow.notifications.choices import NotificationChannels
 from applyviz.workflow.ops import recovery
+from tests.builders import make_person
 from tests.stories import Killed, Team, config_map, let_lease_run_out
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def home(settings, tmp_path):
+    """A data folder of this test alone, which the command locks."""
+    settings.APPLYVIZ_HOME = tmp_path
+    return tmp_path
 
 
 @pytest.fixture
@@ -111,3 +131,82 @@ def test_it_can_be_called_again(team, at_point):
 def test_reason_is_required():
     with pytest.raises(CommandError, match="give the reason"):
         restored("  ")
+
+
+def choose_mail(person, settings) -> None:
+    """Emails about plans that wait for this person, and about starts that were canceled."""
+    settings.APPLYVIZ_MAIL, settings.APPLYVIZ_URL = True, "https://applyviz.example"
+    person.email = "bob@example.com"
+    person.save()
+    channels = NotificationChannels(is_shown=True, is_mailed=True)
+    kinds = (NotificationKind.NEEDS_YOU, NotificationKind.START_CANCELED)
+    choices.choose(dict.fromkeys(kinds, channels), by=person)
+
+
+def send_all_mail() -> None:
+    recovery.recover()
+    for pk in Notification.objects.exclude(mail_due_at=None).values_list("pk", flat=True):
+        notifications.send_mail(pk)
+
+
+@pytest.mark.parametrize("is_notified", [True, False])
+def test_no_email_of_before_is_sent(team, settings, is_notified):
+    choose_mail(team.bob, settings)
+    team.plan(config_map(a="1"))
+    if is_notified:
+        notifications.send_pending()
+
+    said = restored()
+    send_all_mail()
+
+    assert (len(mail.outbox), "Emails not sent: 1" in said) == (0, True)
+    assert Notification.objects.filter(person=team.bob, is_shown=True, read_at=None).count() == 1
+
+
+def test_email_about_a_start_that_the_restore_canceled_is_sent(team, settings):
+    choose_mail(team.bob, settings)
+    plan = team.plan(config_map(a="1"))
+    runs.schedule_start(plan, by=team.bob, digest=plan.digest, expires_at=clock.now() + timedelta(days=1))
+
+    restored()
+    send_all_mail()
+
+    (sent,) = mail.outbox
+    assert "canceled" in sent.body
+
+
+def test_no_delivery_of_before_is_attempted_unless_repeated(team):
+    root = make_person("root", Role.ADMINISTRATOR)
+    webhook = webhooks.add_webhook(
+        name="chat", url="https://hooks.example/in", secret="a-secret-of-the-webhook", events=[], by=root
+    )
+    team.plan(config_map(a="1"))
+    notifications.send_pending()
+    delivery = Delivery.objects.get()
+
+    said = restored()
+    notifications.deliver(delivery.pk)
+
+    delivery.refresh_from_db()
+    assert (delivery.state, delivery.attempts) == (DeliveryState.GIVEN_UP, 0)
+    assert "restored from a backup" in delivery.error
+    assert "Webhook deliveries not sent: 1" in said
+    webhooks.deliver_again(webhook, delivery.pk, by=root)
+
+
+def test_history_shows_the_restore(team, client):
+    restored("the disk broke")
+    client.force_login(make_person("root", Role.ADMINISTRATOR))
+
+    page = client.get("/history/").content.decode()
+
+    assert "restored the database from a backup" in page
+    assert "the disk broke" in page
+
+
+@pytest.mark.skipif("not __import__('django.conf').conf.settings.APPLYVIZ_IS_PERSONAL", reason="a team has no folder")
+def test_running_installation_is_left_alone(team, home):
+    with data_folder.lock(home), pytest.raises(CommandError, match="another applyviz uses the data folder"):
+        restored()
+
+    assert not AuditEntry.objects.filter(action=AuditAction.BACKUP_RESTORED).exists()

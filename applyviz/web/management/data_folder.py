@@ -8,10 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import DatabaseError, connection, transaction
 from django.db.migrations.exceptions import InconsistentMigrationHistory
 from django.db.migrations.loader import MigrationLoader
+
+from applyviz.records.models import AuditEntry
 
 
 @contextmanager
@@ -39,6 +42,17 @@ def lock(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def require_tables() -> None:
+    """Raise `CommandError` unless the data folder holds a database of applyviz; migrate one of an older version.
+
+    - For commands that act on what is there: only `serve` makes a new database.
+    """
+    require_usable_database()
+    if AuditEntry._meta.db_table not in connection.introspection.table_names():
+        raise CommandError(f"{connection.settings_dict['NAME']} is empty; name the data folder: APPLYVIZ_HOME=FOLDER")
+    call_command("migrate", verbosity=0, interactive=False)
 
 
 def require_usable_database() -> None:

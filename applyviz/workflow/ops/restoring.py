@@ -2,8 +2,9 @@
 
 A restored database contains runs in progress, scheduled starts and sessions that have ended since. Workers would
 continue such a run and write changes that people may have undone meanwhile. Rule: before the workers start again,
-everything that acts by itself is canceled and recorded like any cancellation. Approvals stay valid: a person starts the
-next run of an approved plan, and the run compares every object with live first.
+everything that writes by itself is canceled and recorded like any cancellation, and no email or webhook delivery of
+that time is sent again. Approvals stay valid: a person starts the next run of an approved plan, and the run compares
+every object with live first. What only reads goes on: plans in progress, followed branches, scans, comparisons.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from django.utils.translation import gettext as _
 from applyviz import clock
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import ApiToken
-from applyviz.workflow import runs
+from applyviz.workflow import notifications, runs
 from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation.errors import NotValidError
 from applyviz.workflow.people import sessions
@@ -24,30 +25,39 @@ from applyviz.workflow.people import sessions
 
 @dataclass(frozen=True, slots=True)
 class EndedWork:
-    """The runs, scheduled starts and sessions ended after a restore, and the API tokens to check.
+    """The runs, scheduled starts, sessions and messages ended after a restore, and the API tokens to check.
 
     - `runs`: numbers of the runs that were canceled; `starts`, `sessions`: how many were ended.
+    - `messages`: the emails and webhook deliveries that are not sent.
     - `tokens`: how many API tokens work now. Some may have been revoked since the backup, so they are not judged here.
     """
 
     runs: tuple[int, ...]
     starts: int
     sessions: int
+    messages: notifications.WithdrawnMessages
     tokens: int
 
 
 def end_unfinished_work(*, reason: str) -> EndedWork:
-    """Cancel unfinished runs and scheduled starts, sign everybody out, and record the restore with its reason.
+    """Cancel unfinished runs, scheduled starts and old messages, end all sessions, and record the restore.
 
     - Raises `NotValidError` without a reason. Calling it again is harmless.
     """
     if not reason.strip():
         raise NotValidError(_("give the reason of the restore"))
     with transaction.atomic():
+        messages = notifications.withdraw_unsent()  # first: the cancellations below are news
         tokens = ApiToken.objects.filter(revoked_at=None, expires_at__gt=clock.now()).count()
-        found = EndedWork(
-            runs.cancel_unfinished_runs(reason=reason), runs.cancel_all_starts(), sessions.end_all(), tokens
-        )
-        detail = {"reason": reason, "runs": list(found.runs), "starts": found.starts, "sessions": found.sessions}
+        canceled, starts = runs.cancel_unfinished_runs(reason=reason), runs.cancel_all_starts()
+        found = EndedWork(canceled, starts, sessions.end_all(), messages, tokens)
+        detail = {
+            "reason": reason,
+            "runs": list(found.runs),
+            "starts": found.starts,
+            "sessions": found.sessions,
+            "emails": messages.mails,
+            "deliveries": messages.deliveries,
+        }
         trail.record(AuditAction.BACKUP_RESTORED, by=None, about=trail.AuditSubject(), detail=detail)
     return found
