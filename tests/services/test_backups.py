@@ -19,15 +19,13 @@ SCENE = """
 import datetime
 from django.conf import settings
 from applyviz import clock
-from applyviz.records.enums import Role
-from applyviz.workflow import runs
+from applyviz.records.enums import NotificationKind, Role
+from applyviz.workflow import notifications, runs
 from applyviz.workflow.foundation import failpoints
-from tests.stories import Killed, Team, config_map, let_lease_run_out
-from applyviz.records.enums import NotificationKind
-from applyviz.workflow import notifications
 from applyviz.workflow.notifications import choices, webhooks
 from applyviz.workflow.notifications.choices import NotificationChannels
 from tests.builders import make_person
+from tests.stories import Killed, Team, config_map, let_lease_run_out
 team = Team()
 settings.APPLYVIZ_MAIL, team.bob.email = True, "bob@example.com"
 team.bob.save()
@@ -49,15 +47,18 @@ waiting = team.plan(config_map("third", a="1"))
 runs.schedule_start(
     waiting, by=team.bob, digest=waiting.digest, expires_at=clock.now() + datetime.timedelta(days=1)
 )
+notifications.send_pending()
 """
 AFTERWARDS = """
 from django.contrib.auth.models import User
 from applyviz.clusters.sandbox import open_sandbox
 from applyviz.engine.objects.exchange import Request
-from applyviz.records.models import ApplyRun, Cluster
+from applyviz.records.models import ApplyRun, Cluster, Delivery, Notification
 from applyviz.workflow import runs
 from applyviz.workflow.ops import recovery
 recovery.recover()
+mails = Notification.objects.filter(notification_event__event="review.needs_you").exclude(mail_due_at=None)
+print("due", mails.count(), Delivery.objects.filter(state="waiting").count())
 for run in ApplyRun.objects.order_by("pk"):
     runs.execute_run(run.pk)
     run.refresh_from_db()
@@ -119,7 +120,9 @@ def test_nothing_goes_on_after_a_restore(keys, restored):
     done = run_with(keys, app, "manage.py", "shell", "-v", "0", text=AFTERWARDS).stdout
 
     assert said.splitlines()[:2] == ["Runs canceled: 2", "Scheduled starts canceled: 1"]
+    assert re.search(r"^Emails not sent: [1-9].*\nWebhook deliveries not sent: [1-9]", said, re.MULTILINE)
     assert done.splitlines() == [
+        "due 0 0",
         "1 applied applied",
         "2 canceled applied not-attempted",
         *("first 200", "one 200", "two 404", "third 404"),
