@@ -51,14 +51,17 @@ def text(name: str, default: str = "") -> str:
 
 
 def new_file(name: str) -> str:
-    """Return the path of a file that this process makes; "" when none is named.
+    """Return the path of a file that this process makes, or made earlier; "" when none is named.
 
     - Raises `ImproperlyConfigured` when its folder is missing, or when the process cannot write there.
     """
     path = text(name)
     if path:
         try:
-            tempfile.TemporaryFile(dir=Path(path).parent).close()
+            if Path(path).exists():
+                Path(path).open("ab").close()  # a file of another user would stop the pulse later
+            else:
+                tempfile.TemporaryFile(dir=Path(path).parent).close()
         except OSError as error:
             raise ImproperlyConfigured(f"{name}: {path} cannot be written: {error.strerror}") from error
     return path

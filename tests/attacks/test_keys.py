@@ -118,6 +118,7 @@ NOWHERE = "postgres://who:a-password@127.0.0.1:1/shop"
         (WEB, {**OF_WEB, "ALLOWED_HOSTS": ""}, "ALLOWED_HOSTS: it is not set"),
         (WORKER, {**OF_WORKER, "APPLYVIZ_PULSE_FILE": "/nowhere/pulse"}, "APPLYVIZ_PULSE_FILE: /nowhere/pulse cannot"),
         (BEAT_ITSELF, {**OF_MIGRATE, "APPLYVIZ_PULSE_FILE": "/proc/pulse"}, "APPLYVIZ_PULSE_FILE: /proc/pulse cannot"),
+        (WORKER, {**OF_WORKER, "APPLYVIZ_PULSE_FILE": "/tmp"}, "APPLYVIZ_PULSE_FILE: /tmp cannot be written"),
         (WEB, {**OF_WEB, "TZ": "Nowhere/City"}, "TZ: expected a time zone"),
         (WORKER, {**OF_WORKER, "TZ": "../../etc"}, "TZ: expected a time zone"),
         (WORKER, {**OF_WORKER, "LOG_LEVEL": "chatty"}, "LOG_LEVEL: expected one of"),
