@@ -208,6 +208,7 @@ def judge_line(pages: Pages, line: str, all_told: list[Told]) -> None:
         r"(\d+) pods? stops? with the replaced workloads?, which starts? new ones: .+": lambda m: (
             int(m[1]) == sum(told.pods for told in new)
         ),
+        r"All pods stop with the replaced workloads?, .+": lambda m: any(told.pods == 0 for told in new),
         r"No pods restart": lambda m: not restarted and not new,
         r"Downtime: (.+)": lambda m: all(_stops_all(told) for told in restarted if told.name in m[1].split(", ")),
         r"(\d+) images? changes?": lambda m: int(m[1]) == _count_images(all_told),

@@ -81,53 +81,65 @@ def _list_objects(refs: Iterable[ObjectRef]) -> str:
     return _list_some(f"{ref.gvk.kind}/{ref.name}" for ref in refs)
 
 
+def _split(restarts: Iterable[Restart]) -> tuple[list[Restart], list[Restart]]:
+    """Return the workloads whose number of pods is known, and the others: a sum would count those as 0."""
+    found = list(restarts)
+    return [one for one in found if one.pods], [one for one in found if not one.pods]
+
+
 def _describe_new(restarts: Iterable[Restart]) -> Iterator[str]:
-    """Yield the pods that stop with a workload that is deleted and created again."""
-    new = [one for one in restarts if one.is_new]
-    if not new:
-        return
-    n = sum(one.pods for one in new)
-    pods = ngettext("%(n)d pod stops", "%(n)d pods stop", n) % {"n": n} if n else _("All pods stop")
+    """Yield the pods that stop with workloads that are deleted and created again, known numbers in a sum."""
+    counted, others = _split(restarts)
+    if counted:
+        n = sum(one.pods for one in counted)
+        yield _describe_stop(ngettext("%(n)d pod stops", "%(n)d pods stop", n) % {"n": n}, counted)
+    if others:
+        yield _describe_stop(_("All pods stop"), others)
+
+
+def _describe_stop(pods: str, new: Sequence[Restart]) -> str:
     text = ngettext(
         "%(pods)s with the replaced workload, which starts new ones: %(where)s",
         "%(pods)s with the replaced workloads, which start new ones: %(where)s",
         len(new),
     )
-    yield text % {"pods": pods, "where": _list_objects(one.ref for one in new)}
+    return text % {"pods": pods, "where": _list_objects(one.ref for one in new)}
 
 
-def _describe_restarts(restarts: Iterable[Restart]) -> Iterator[str]:
-    pods: Counter[str] = Counter()
+def _name_by_kind(restarts: Iterable[Restart]) -> dict[str, str]:
     named: dict[str, list[str]] = {}
     for one in restarts:
         named.setdefault(one.ref.gvk.kind, []).append(one.ref.name)
-        pods[one.ref.gvk.kind] += one.pods
-    what = {kind: f"{len(names)} {kind}s" if len(names) > 1 else f"{kind}/{names[0]}" for kind, names in named.items()}
-    counted = [(kind, count) for kind, count in pods.most_common() if count]
+    return {kind: f"{len(names)} {kind}s" if len(names) > 1 else f"{kind}/{names[0]}" for kind, names in named.items()}
+
+
+def _describe_restarts(restarts: Iterable[Restart]) -> Iterator[str]:
+    counted, others = _split(restarts)
     if counted:
-        total = sum(count for _kind_of, count in counted)
+        pods: Counter[str] = Counter()
+        for one in counted:
+            pods[one.ref.gvk.kind] += one.pods
+        what, total = _name_by_kind(counted), pods.total()
         text = ngettext("%(n)d pod restarts: %(where)s", "%(n)d pods restart: %(where)s", total)
-        alone = what[counted[0][0]] if len(counted) == 1 else ""
-        where = alone or ", ".join(_("%(n)d in %(what)s") % {"n": count, "what": what[kind]} for kind, count in counted)
-        yield text % {"n": total, "where": where}
-    for kind in (kind for kind in named if not pods[kind]):
-        yield _("All pods of %(what)s restart") % {"what": what[kind]}
+        found = [_("%(n)d in %(what)s") % {"n": count, "what": what[kind]} for kind, count in pods.most_common()]
+        yield text % {"n": total, "where": ", ".join(found if len(found) > 1 else what.values())}
+    for where in _name_by_kind(others).values():
+        yield _("All pods of %(what)s restart") % {"what": where}
 
 
-def _describe_pending(pending: Sequence[Restart]) -> Iterator[str]:
+def _describe_pending(pending: Iterable[Restart]) -> Iterator[str]:
     """Yield the restarts that blocked objects would cause once their conflicts are resolved."""
-    if not pending:
-        return
-    pods = sum(one.pods for one in pending)
-    names = _list_some(one.ref.name for one in pending)
-    if pods:
+    counted, others = _split(pending)
+    if counted:
+        pods = sum(one.pods for one in counted)
         text = ngettext(
             "+%(pods)d pod (%(names)s) once its conflict is resolved",
             "+%(pods)d pods (%(names)s) once their conflicts are resolved",
             pods,
         )
-        yield text % {"pods": pods, "names": names}
-    else:
+        yield text % {"pods": pods, "names": _list_some(one.ref.name for one in counted)}
+    if others:
+        names = _list_some(one.ref.name for one in others)
         yield _("more pods restart once conflicts are resolved: %(names)s") % {"names": names}
 
 
@@ -192,7 +204,7 @@ def present_impact(plan: Plan) -> tuple[str, ...]:
         lines.append(text % {"n": len(deleted), "names": _list_objects(deleted)})
     if summary.scaled_down:
         lines.append(_("Scaled to 0: %(names)s") % {"names": _list_objects(summary.scaled_down)})
-    lines += _describe_new(summary.restarts)
+    lines += _describe_new(one for one in summary.restarts if one.is_new)
     lines += _describe_restarts(one for one in summary.restarts if not one.is_new)
     if images := summary.images:
         lines.append(ngettext("%(n)d image changes", "%(n)d images change", len(images)) % {"n": len(images)})

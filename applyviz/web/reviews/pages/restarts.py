@@ -39,7 +39,7 @@ class RestartRow:
 
 def _row(one: Restart, *, is_stopped: bool, is_pending: bool) -> RestartRow:
     note = _("stops before it starts again") if is_stopped else _("once resolved") if is_pending else ""
-    note = _("deleted and created again") if one.is_new else note
+    note = _("replaced") if one.is_new else note
     return RestartRow(one.ref.name, one.ref.gvk.kind, one.pods, note, is_pending, is_stopped)
 
 

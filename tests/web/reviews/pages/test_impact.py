@@ -65,7 +65,7 @@ def test_pods_that_stop_with_their_workload_do_not_restart():
         "Downtime: Deployment/web",
         "3 pods stop with the replaced workload, which starts new ones: Deployment/web",
     )
-    assert [row.note for row in list_restarts(impact)] == ["deleted and created again"]
+    assert [row.note for row in list_restarts(impact)] == ["replaced"]
 
 
 def test_pods_of_unknown_number_stop_with_their_workload():
@@ -76,7 +76,28 @@ def test_pods_of_unknown_number_stop_with_their_workload():
     )
 
 
-@pytest.mark.parametrize(("pods", "text"), [(0, "1 pod stops"), (2, "3 pods stop")])
+def test_unknown_numbers_of_pods_are_not_counted_as_none():
+    agent = ObjectRef(GroupVersionKind("apps", "v1", "DaemonSet"), "shop", "agent")
+    other = ObjectRef(agent.gvk, "shop", "other")
+    replaced = PlanSummary(restarts=(Restart(WEB, 3, "", is_new=True), Restart(agent, 0, "", is_new=True)))
+    pending = PlanSummary(pending=(Restart(WEB, 3, ""), Restart(agent, 0, "")))
+    restarting = PlanSummary(restarts=(Restart(agent, 2, ""), Restart(other, 0, "")))
+
+    assert present_impact(make_plan(replaced)) == (
+        "3 pods stop with the replaced workload, which starts new ones: Deployment/web",
+        "All pods stop with the replaced workload, which starts new ones: DaemonSet/agent",
+    )
+    assert present_impact(make_plan(pending)) == (
+        "+3 pods (web) once their conflicts are resolved",
+        "more pods restart once conflicts are resolved: agent",
+    )
+    assert present_impact(make_plan(restarting)) == (
+        "2 pods restart: DaemonSet/agent",
+        "All pods of DaemonSet/other restart",
+    )
+
+
+@pytest.mark.parametrize(("pods", "text"), [(1, "2 pods stop"), (2, "3 pods stop")])
 def test_replaced_workloads_are_counted_apart_from_their_pods(pods, text):
     other = ObjectRef(WEB.gvk, WEB.namespace, "api")
     impact = PlanSummary(restarts=(Restart(WEB, 1, "", is_new=True), Restart(other, pods, "", is_new=True)))
