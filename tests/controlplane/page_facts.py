@@ -186,7 +186,7 @@ CLAIMS: Mapping[str, Claim] = {
     ),
     r"Removed: your manifest clears all field owners": _is_gone,
     r"Lost with the deleted object: your manifest does not set it": lambda f: not f.is_there and not f.is_wanted,
-    r"Lost with the deleted object: a controller of Kubernetes sets it again": lambda f: (
+    r"Lost with the deleted object: a Kubernetes controller sets it again": lambda f: (
         not f.is_wanted and (not f.is_there or not f.is_same)
     ),
     r"Replaced by what your manifest sets there": lambda f: f.is_wanted,

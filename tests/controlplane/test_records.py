@@ -50,8 +50,8 @@ data: {a: "1"}
 @pytest.mark.parametrize(
     ("before", "told", "conflicts"),
     [
-        ("", "kubectl would send it, and the server would record the manifest there.", False),
-        (SET.replace("{%s}", "{}"), "kubectl would send it, and conflict with kubectl-client-side-apply.", True),
+        ("", "kubectl would send it, and the server would replace it with the manifest.", False),
+        (SET.replace("{%s}", "{}"), "kubectl would send it and conflict with kubectl-client-side-apply.", True),
     ],
     ids=["new", "applied client-side"],
 )

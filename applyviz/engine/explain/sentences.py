@@ -57,7 +57,7 @@ _BY_REASON: dict[Reason, str] = {
     ),
     Reason.OWNERS_CLEARED: "Removed: your manifest clears all field owners",
     Reason.GOES_WITH_OLD: "Lost with the deleted object: your manifest does not set it",
-    Reason.SET_AGAIN: "Lost with the deleted object: a controller of Kubernetes sets it again",
+    Reason.SET_AGAIN: "Lost with the deleted object: a Kubernetes controller sets it again",
     Reason.BOOKKEEPING: "managed by the server and kubectl",
     Reason.PATCH_SETS: "set by the patch",
     Reason.PATCH_REMOVES: "removed by the patch",

@@ -50,11 +50,11 @@ def _describe_kept(f: Facts) -> Templates:
 
 def _describe_record(f: Facts) -> Templates:
     if f["how"] == "client":
-        return ("The manifest sets the last-applied annotation, which is not sent: kubectl writes its own there.",)
+        return ("The manifest sets the last-applied annotation, which is not sent: kubectl replaces it with its own.",)
     sets = "The manifest sets the last-applied annotation, which this apply does not send. kubectl "
     if f["how"] == "conflict":
-        return (sets + "would send it, and conflict with {owners}.",)
-    return (sets + "would send it, and the server would record the manifest there.",)
+        return (sets + "would send it and conflict with {owners}.",)
+    return (sets + "would send it, and the server would replace it with the manifest.",)
 
 
 REMOVAL_WITHOUT_EFFECT = RiskKind("removal-without-effect", "Removal without effect", _describe_kept)

@@ -60,7 +60,7 @@ def _describe_new(f: Facts) -> Templates:
     started = {"": "new ones start", "1": "1 new one starts"}
     start = started.get(f.get("starts", ""), "{starts} new ones start")
     if f["owner"] == "DaemonSet":
-        return (stop + start + ": on every node no pod runs until the new one is ready.",)
+        return (stop + start + ": on every node, no pod runs until the new one is ready.",)
     return (stop + start + ": no pod runs until the first new one is ready.",)
 
 

@@ -21,7 +21,7 @@ _LINK, _SUBMODULE = 0o120000, 0o160000
 _LFS = b"version https://git-lfs.github.com/spec/"
 _WILD = "*?["
 _MOST_REFUSED = 20
-_LINK_REASON = "a symbolic link, which is not followed: name the file that it leads to"
+_LINK_REASON = "a symbolic link, which is not followed: name its target"
 _LFS_REASON = "stored in Git LFS, which is not fetched: keep manifests in git itself"
 
 

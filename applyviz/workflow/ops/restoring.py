@@ -45,7 +45,7 @@ def end_unfinished_work(*, reason: str) -> EndedWork:
     - Raises `NotValidError` without a reason. Calling it again is harmless.
     """
     if not reason.strip():
-        raise NotValidError(_("give the reason of the restore"))
+        raise NotValidError(_("give a reason for the restore"))
     with transaction.atomic():
         messages = notifications.withdraw_unsent()  # first: the cancellations below are news
         tokens = ApiToken.objects.filter(revoked_at=None, expires_at__gt=clock.now()).count()

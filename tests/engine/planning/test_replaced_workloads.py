@@ -81,7 +81,7 @@ def describe_pods(change: PlannedObject) -> list[tuple[str, str]]:
             DAEMON_SET.replace("LABEL", "a"),
             DAEMON_SET.replace("LABEL", "b"),
             {"desiredNumberScheduled": 2, "currentNumberScheduled": 2, "numberMisscheduled": 0, "numberReady": 2},
-            "2 pods stop with the deleted DaemonSet, and new ones start: on every node no pod runs until the new one "
+            "2 pods stop with the deleted DaemonSet, and new ones start: on every node, no pod runs until the new one "
             "is ready.",
         ),
         (

@@ -34,7 +34,7 @@ def test_page_draws_each_example_and_opens_it(client, db, name):
     opened = [key for key in examples if f'href="{reverse("playground:show-answer", args=[key])}"' in text]
     assert opened == [key for key, example in examples.items() if not example.is_set]
     without = [example for example in examples.values() if example.is_set]
-    assert text.count("Without a form: ") == len(without) - len(tables)
+    assert text.count("No form: ") == len(without) - len(tables)
     assert text.count("Each row is a separate input") == len(tables)
     assert ".md)" not in text
 

@@ -180,7 +180,7 @@ def test_label_that_is_no_text_is_named_with_what_to_do(as_alice):
     found = as_alice.post(CHECK, {"text": text}).content.decode()
 
     assert "<code>pasted.yaml:6:5</code>: `y` is read as true: quote it" in found
-    assert found.index("Message of kubectl") < found.index("json: cannot unmarshal bool")
+    assert found.index("kubectl message") < found.index("json: cannot unmarshal bool")
 
 
 def test_check_of_an_empty_form_says_nothing(as_alice):

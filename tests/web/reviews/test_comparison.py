@@ -171,7 +171,7 @@ def test_long_lists_of_options_say_what_each_plan_has_alone():
         "Job/j0 in default, 7 in both plans",
         "Job/j8 in default, 7 in both plans",
     )
-    assert turned.second == "the same, with other details or in another order"
+    assert turned.second == "same entries, but details or order differ"
 
 
 def test_every_option_has_a_label():

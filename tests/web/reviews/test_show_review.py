@@ -151,7 +151,7 @@ def test_object_with_an_error_is_not_said_to_have_no_risk(as_alice, as_bob, alic
     for name in ("overview", "risks"):
         page = reading.text_of(reading.read(as_alice, tab(plan, name)))
 
-        assert ("No risks found in planned objects. Those of objects with errors" in page) == (not is_assessed)
+        assert ("No risks found in planned objects. Objects with errors show" in page) == (not is_assessed)
         assert ("No risks found." in page) == is_assessed
         assert ("No risks in planned objects" in page) == (not is_assessed)
     url = reverse("reviews:confirm-plan", args=[plan.review.number, plan.number])

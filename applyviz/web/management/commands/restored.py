@@ -18,7 +18,7 @@ from applyviz.workflow.ops import restoring
 class Command(BaseCommand):
     """`manage.py restored --reason TEXT`."""
 
-    help = "After a restore, before the workers start: cancel runs and scheduled starts, and sign everybody out."
+    help = "After a restore, before the workers start: cancel runs and scheduled starts, and end all sessions."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Name the options."""
@@ -43,6 +43,4 @@ class Command(BaseCommand):
         self.stdout.write(f"Sessions ended: {found.sessions}")
         self.stdout.write(f"Emails not sent: {found.messages.mails}")
         self.stdout.write(f"Webhook deliveries not sent: {found.messages.deliveries} (Settings can repeat them)")
-        self.stdout.write(
-            f"API tokens that work again: {found.tokens} (revoke those that were revoked since the backup)"
-        )
+        self.stdout.write(f"Active API tokens: {found.tokens} (revoke again those that were revoked after the backup)")

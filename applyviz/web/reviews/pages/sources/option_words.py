@@ -34,7 +34,7 @@ LABELS: Mapping[str, str | Promise] = {
     "is_overwriting": gettext_lazy("Overwrite live values"),
     "validation": gettext_lazy("Field validation"),
     "namespace": gettext_lazy("Namespace"),
-    "is_namespace_enforced": gettext_lazy("Refuse objects of other namespaces"),
+    "is_namespace_enforced": gettext_lazy("Refuse objects in other namespaces"),
     "subresource": gettext_lazy("Subresource"),
     "dry_run": gettext_lazy("Dry run only"),
     "selector": gettext_lazy("Label selector"),
@@ -42,7 +42,7 @@ LABELS: Mapping[str, str | Promise] = {
     "prune.mode": gettext_lazy("Prune"),
     "prune.allowlist": gettext_lazy("Kinds to prune"),
     "prune.applyset": gettext_lazy("ApplySet parent"),
-    "prune.is_all": gettext_lazy("Prune whatever the labels"),
+    "prune.is_all": gettext_lazy("Prune without a selector"),
     "prune.excepted": gettext_lazy("Kinds that are never pruned"),
     "order": gettext_lazy("Order"),
     "has_preconditions": gettext_lazy("Check uid and resourceVersion"),
@@ -53,11 +53,11 @@ LABELS: Mapping[str, str | Promise] = {
     "replacement.objects": gettext_lazy("Objects to replace"),
     "replacement.kinds": gettext_lazy("Kinds to replace"),
     "replacement.policy_kinds": gettext_lazy("Kinds to replace by policy"),
-    "replacement.annotations": gettext_lazy("Annotations that allow to replace"),
+    "replacement.annotations": gettext_lazy("Annotations that allow replacement"),
     "propagation": gettext_lazy("Dependents of deleted objects"),
-    "deletion_seconds": gettext_lazy("Seconds to wait for a deletion"),
+    "deletion_seconds": gettext_lazy("Wait for a deletion (seconds)"),
     "left_out": gettext_lazy("Objects left out"),
-    "left_out_reason": gettext_lazy("Why objects are left out"),
+    "left_out_reason": gettext_lazy("Reason for leaving objects out"),
     "channel": gettext_lazy("Addons applied"),
     "addons_anyway": gettext_lazy("Addons planned anyway"),
     "marking_addons": gettext_lazy("Addons that mark nodes"),
@@ -162,7 +162,7 @@ def _print_pair(name: str, first: object, second: object) -> tuple[str, str]:
         before, after = _print_lists(name, first, second)
     else:
         before, after = _print_value(name, first), _print_value(name, second)
-    return before, after if before != after else _("the same, with other details or in another order")
+    return before, after if before != after else _("same entries, but details or order differ")
 
 
 def compare_options(first: ApplyOptions, second: ApplyOptions) -> Iterator[ObjectDifference]:

@@ -45,13 +45,13 @@ LABELS: dict[str, str | Promise] = {
     "patch_subresource": gettext_lazy("Subresource"),
     "prune": gettext_lazy("Prune"),
     "selector": gettext_lazy("Label selector"),
-    "prune_all": gettext_lazy("Prune whatever the labels"),
+    "prune_all": gettext_lazy("Prune without a selector"),
     "prune_allowlist": gettext_lazy("Kinds to prune"),
     "applyset": gettext_lazy("ApplySet parent"),
     "prune_except": gettext_lazy("Kinds that are never pruned"),
     "replace": gettext_lazy("Replace"),
     "propagation": gettext_lazy("Dependents of deleted objects"),
-    "deletion_seconds": gettext_lazy("Seconds to wait for a deletion"),
+    "deletion_seconds": gettext_lazy("Wait for a deletion (seconds)"),
 }
 _OPERATIONS: dict[str, str | Promise] = {
     SetAction.DELETE: gettext_lazy("delete"),
