@@ -44,7 +44,7 @@ app.conf.update(
     worker_send_task_events=False,
     worker_hijack_root_logger=False,
     broker_connection_retry_on_startup=True,
-    # Beat knows only intervals, so there is nothing to remember in a file between two starts.
+    # Beat has only intervals, so it needs no schedule file between starts.
     beat_scheduler="celery.beat:Scheduler",
     beat_schedule={
         "recover": {

@@ -51,7 +51,7 @@ def text(name: str, default: str = "") -> str:
 
 
 def new_file(name: str) -> str:
-    """Return the path of a file that this process makes, or made earlier; "" when none is named.
+    """Return the path of a file that this process creates or replaces; "" if none is named.
 
     - Raises `ImproperlyConfigured` when its folder is missing, or when the process cannot write there.
     """

@@ -1,8 +1,8 @@
 """The clock of an API server, and how far it is ahead of ours.
 
-Rule: the server writes the moments of managedFields, events and deletions by its own clock, and names the time of that
-clock in the Date header of every answer (RFC 9110, section 6.6.1). Nothing keeps it equal to the clock of this machine,
-so a moment of one is compared with a moment of the other only after it was converted.
+Rule: the server dates managedFields, events and deletions by its own clock, and sends the time of that clock in the
+Date header of every answer (RFC 9110, section 6.6.1). The clock of this machine may differ, so convert a time of one
+clock before you compare it with a time of the other.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NO_DIFFERENCE: Final = timedelta()
 
 
 def read_date(header: str) -> datetime | None:
-    """Return the time of a Date header; None for none, and for one that is not readable."""
+    """Return the time of a Date header; None if it is empty or not readable."""
     try:
         at = parsedate_to_datetime(header) if header else None
     except ValueError:
@@ -27,7 +27,7 @@ def read_date(header: str) -> datetime | None:
 
 
 def compare_clocks(server: datetime | None, ours: datetime) -> timedelta | None:
-    """Return how far the server's clock is ahead of ours, by their times of one moment; None without the server's."""
+    """Return how far the server's clock is ahead of ours, from both times at one moment; None without the server's."""
     if server is None:
         return None
     ahead = server - ours
@@ -35,17 +35,17 @@ def compare_clocks(server: datetime | None, ours: datetime) -> timedelta | None:
 
 
 def to_ours(moment: datetime, ahead: timedelta | None) -> datetime:
-    """Return a moment of a server's clock by our clock; an `ahead` that is not known counts as no difference."""
+    """Convert a time of the server's clock to our clock; an unknown `ahead` counts as no difference."""
     return moment - (ahead or NO_DIFFERENCE)
 
 
 def to_server(moment: datetime, ahead: timedelta | None) -> datetime:
-    """Return a moment of our clock by a server's clock; `ahead` as for `to_ours`."""
+    """Convert a time of our clock to the server's clock; `ahead` as for `to_ours`."""
     return moment + (ahead or NO_DIFFERENCE)
 
 
 def convert_text(text: str, ahead: timedelta | None) -> str:
-    """Return a time as a server wrote it by our clock; a text that is no time stays."""
+    """Convert a time as the server writes it to our clock; return any other text unchanged."""
     if not ahead:
         return text
     try:

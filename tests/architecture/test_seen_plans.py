@@ -1,4 +1,4 @@
-"""Whoever asks for the next plan of a review names the plan that was read: what was chosen on it counts for no other.
+"""Requests for the next plan of a review name the plan that the person read, because choices apply to that plan only.
 
 `replan_review` compares the two under the lock of the review. A caller without `seen` would let one person's choices
 (a resolution, an object left out, conflicts forced) apply to a plan that this person was never shown.

@@ -1,6 +1,7 @@
-"""A label that repeats a value of its own object is masked as an annotation is, in every form that fits in a label.
+"""Labels that repeat a value of their object are masked like annotations, in every form that fits in a label.
 
-A label of a live object is not compared with live values: whoever may write it would learn whether a guess is right.
+A label of a live object is not compared with live values: a person who can write it would learn
+whether a guess is right.
 """
 
 from __future__ import annotations

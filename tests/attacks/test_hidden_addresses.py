@@ -82,7 +82,7 @@ def test_an_address_is_shown_without_what_may_be_a_credential(address: str, show
 
 
 def test_the_audit_log_has_no_query_and_every_change(preset: Preset) -> None:
-    """An administrator reads the preset itself; whoever may see the whole audit log does not."""
+    """Administrators read the preset itself; other readers of the audit log do not."""
     found = [where for where, text in list_stored() if CANARY in text]
     changes = [
         set(entry.detail["changes"])

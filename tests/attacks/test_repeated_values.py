@@ -1,4 +1,4 @@
-"""What helm and kustomize say repeats a password of the files that they read: nobody is shown it.
+"""Output of helm and kustomize may repeat a password of their input files: no reader sees it.
 
 The notes of a chart, and why a followed branch could not be rendered, are for every reader of a review.
 """

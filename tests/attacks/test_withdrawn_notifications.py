@@ -1,4 +1,4 @@
-"""Who may not see a review any more reads nothing about it: not in the inbox, and not in an email that waited."""
+"""A person who lost access to a review reads nothing about it: not in the inbox, and not in a delayed email."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kinds that no upgrade has: applied by kubectl, changed by hand, and taken over with each resolution; do pages tell?
+"""Kinds that no upgrade has: applied by kubectl, changed by hand, and resolved in each way; are the pages true?
 
 The rows of the plan that a conflict blocks are those of the plan that overwrites, besides the fields in conflict.
 """

@@ -1,4 +1,4 @@
-"""Without a mouse: focus rings that can be seen and are not cut, and buttons that say that their form was sent."""
+"""Keyboard use: focus rings are visible and not cut off, and buttons show that their form was sent."""
 
 from __future__ import annotations
 
@@ -126,8 +126,8 @@ def test_button_of_a_form_turns_until_the_answer_and_is_sent_once(sign_in):
     button.click()
     page.wait_for_timeout(200)
     assert len(held) == 1
-    held[0].fulfill(status=409, body="Somebody was faster.")
-    expect(page.locator("#risk-problem")).to_contain_text("Somebody was faster.")
+    held[0].fulfill(status=409, body="The plan has changed.")
+    expect(page.locator("#risk-problem")).to_contain_text("The plan has changed.")
     expect(page.locator("form[aria-busy]")).to_have_count(0)
     button.click()
     expect(form).to_have_attribute("aria-busy", "true")

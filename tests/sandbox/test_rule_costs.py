@@ -1,4 +1,4 @@
-"""What rules of a definition cost at most, and which a server refuses for it; recorded from kube-apiserver v1.36.3."""
+"""Cost estimates of CRD rules, and refusals of expensive ones; recorded from kube-apiserver v1.36.3."""
 
 from __future__ import annotations
 

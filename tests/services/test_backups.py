@@ -95,7 +95,7 @@ def call(program: str, superuser: str, backup: Path, *, writes: bool) -> None:
 
 @pytest.fixture(scope="module")
 def backup(keys, tmp_path_factory) -> Path:
-    """The backup of an installation in which a run is in progress and a start is scheduled."""
+    """Back up an installation with a run in progress and a scheduled start."""
     file = tmp_path_factory.mktemp("backup") / "applyviz.dump"
     with run_postgres() as superuser:
         app = migrate(keys, superuser)

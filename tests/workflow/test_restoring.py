@@ -1,4 +1,4 @@
-"""After a restore nothing that was in progress at the time of the backup goes on without a person."""
+"""After a restore, work from the time of the backup continues only if a person starts it."""
 
 from datetime import timedelta
 from io import StringIO

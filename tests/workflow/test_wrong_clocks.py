@@ -1,4 +1,4 @@
-"""The clock of a cluster is another one than ours: its moments and ours are compared only after one was converted."""
+"""The clock of a cluster differs from ours: times of both are compared only after conversion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find the credentials that the files of a person hold, and hide them in what a program says about these files.
+"""Find the credentials that the files of a person hold, and hide them in the output of a program about these files.
 
 Release notes of charts and errors of helm and kustomize are text that programs make of values, so they may repeat a
 password to every reader of a review. Files are searched as text, without a YAML parser: the cost is linear, whatever
@@ -23,7 +23,7 @@ _SHOWN = frozenset({"apiVersion", "kind", "name", "namespace", "type", "namePref
 
 
 def list_credentials(text: str) -> frozenset[str]:
-    """Return what a text names as a credential; of a Secret, or of what generates one, every value."""
+    """Return the credentials that a text names; every value of a Secret or a secret generator."""
     found: set[str] = set()
 
     def keep(value: str, _name: str) -> str:
@@ -45,7 +45,7 @@ def _list_values(text: str) -> Iterator[str]:
 
 
 def hide_credentials(text: str, values: Iterable[str]) -> str:
-    """Return a text without credentials: those given, in any form of theirs, and those that it names itself."""
+    """Return a text without credentials: the given ones in any form, and those that it names itself."""
     forms = {form for value in values if len(value.strip()) >= _SHORTEST for form in (value, *list_forms(value))}
     for form in sorted(forms, key=len, reverse=True):
         if len(form.strip()) >= _SHORTEST:

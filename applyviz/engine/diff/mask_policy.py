@@ -26,7 +26,7 @@ class MaskPolicy:
     passwords: Passwords = NO_PASSWORDS
 
     def join(self, other: MaskPolicy) -> MaskPolicy:
-        """Return the policy that masks what either of them masks."""
+        """Return the policy that masks everything that either policy masks."""
         return MaskPolicy(
             self.has_plain or other.has_plain,
             tuple(dict.fromkeys((*self.names, *other.names))),

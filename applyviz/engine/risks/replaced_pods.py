@@ -28,7 +28,7 @@ def is_adopting(ref: ObjectRef, live: JSONObject, result: JSONObject) -> bool:
 
 
 def _count(ref: ObjectRef, obj: JSONObject) -> int | None:
-    """Return how many pods of an object run, or are wanted; None if it does not say so."""
+    """Return the number of running or desired pods of an object; None if unknown."""
     key = ref.key[:2]
     if is_workload(ref) or key in _SCALED:
         return count_pods(ref.gvk.kind, obj)

@@ -85,7 +85,7 @@ class GitLimits:
 
 
 class RefusedFile(NamedTuple):
-    """One file of a commit that is not taken: its name, and what it is, with what to do."""
+    """A file of a commit that cannot be used: its name, and the reason with the remedy."""
 
     name: str
     reason: str
@@ -109,7 +109,7 @@ class FetchedFiles:
 
 @dataclass(eq=False)
 class RefusedFilesError(SourceError):
-    """Files of a commit that are not taken, so that the commit is none of what the person asked for."""
+    """Some files of a commit cannot be used, so the commit is refused."""
 
     received: FetchedFiles
 

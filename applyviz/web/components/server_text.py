@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 
 from applyviz.engine.explain.server_refusals import find_refusal
 
-# A map, a list or a Go value; texts in quotes and numbers are short and say what is wrong.
+# A map, a list or a Go value. Quoted texts and numbers stay: they are short and show the error.
 _VALUE = re.compile(r"^(?P<kind>[A-Z][\w ]*): (?:[\[{]|[\w.*&\[\]]+\{).*[\]}]: (?P<detail>.+)$", re.DOTALL)
 _NAMED = re.compile(r"(?<![\w\"'.])([a-z][\w.\[\]]{0,200}): (?:Invalid value|Forbidden): ")
 _LONGEST = 65_536
@@ -42,7 +42,7 @@ def fold(text: str) -> ServerText:
 
 
 def leave_out_value(message: str) -> str:
-    """Return what a server says of a field without a value of many parts, which is in the whole message.
+    """Return the message of a server about a field without a map, list or Go value, which the whole message shows.
 
     - "Invalid value: {…}: field is immutable" becomes "field is immutable".
     """

@@ -129,7 +129,7 @@ def read_state(plan: Plan) -> LiveState | None:
 def find_differing(plans: Iterable[Plan]) -> frozenset[int]:
     """Return the ids of the plans, the latest of open reviews, of which live was found to differ.
 
-    - Whether a hidden Secret differs decides nothing.
+    - Differences of hidden Secrets do not count.
     """
     by_id = {plan.pk: plan for plan in plans}
     rows = LiveComparison.objects.filter(plan__in=list(by_id), state=LiveComparisonState.DIFFERS)

@@ -1,6 +1,6 @@
 """Field owners of a live object as shown: names of list entries repeat values, which may be masked.
 
-A page shows the last writes of owners beside runs and plans, so they are dated by our clock, too.
+Pages show the last writes of owners beside runs and plans, so they use our clock, too.
 """
 
 from __future__ import annotations

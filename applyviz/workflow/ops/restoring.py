@@ -1,4 +1,4 @@
-"""After the database was restored from a backup: nothing that was in progress then goes on without a person.
+"""End the work that a restored database contains, so that it continues only if a person starts it.
 
 A restored database contains runs in progress, scheduled starts and sessions that have ended since. Workers would
 continue such a run and write changes that people may have undone meanwhile. Rule: before the workers start again,
@@ -29,7 +29,7 @@ class EndedWork:
 
     - `runs`: numbers of the runs that were canceled; `starts`, `sessions`: how many were ended.
     - `messages`: the emails and webhook deliveries that are not sent.
-    - `tokens`: how many API tokens work now. Some may have been revoked since the backup, so they are not judged here.
+    - `tokens`: how many API tokens work now; the database does not know which were revoked after the backup.
     """
 
     runs: tuple[int, ...]

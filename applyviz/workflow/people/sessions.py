@@ -62,7 +62,7 @@ def sign_out_others(person: Person, *, keep: str) -> int:
 
 
 def end_all() -> int:
-    """End every session of everybody, in the caller's transaction; return how many were active."""
+    """End all sessions, in the caller's transaction; return how many were active."""
     alive = Session.objects.filter(expire_date__gt=clock.now()).count()
     Session.objects.all().delete()
     return alive

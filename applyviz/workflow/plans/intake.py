@@ -139,9 +139,9 @@ def _take_files(given: ReviewInput, files: list[tuple[str, bytes]], into: _Chart
     except upload.NoManifestsError:
         if len(into.errors) == known:
             raise
-        return  # those of the files say why
+        return  # the errors of the files say why
     if is_rendered and len(into.errors) > known:
-        return  # what is rendered from some of the files is not what they say
+        return  # a rendering of some of the files would be another set of objects
     if is_rendered:
         run = make_runner(settings.APPLYVIZ_RENDERER_SOCKET)
         with _naming("kustomization"):

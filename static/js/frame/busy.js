@@ -1,8 +1,8 @@
 /**
- * A form that was sent says so on its button, and is not sent twice: by htmx until its answer is there, else until the
- * next page. Without script the browser shows that it loads.
+ * Mark the button of a sent form as busy and prevent a second submit: for htmx until the answer arrives, else until the
+ * next page loads. Without JavaScript, the browser shows its own loading indicator.
  */
-const RELEASE_AFTER = 15_000; // an answer that is a file leaves the page
+const RELEASE_AFTER = 15_000; // a download does not replace the page
 
 function release(form) {
   form.removeAttribute("aria-busy");
@@ -30,7 +30,7 @@ document.addEventListener("submit", (event) => {
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (form.method !== "post") return;
-  setTimeout(() => { // once every script has seen it: htmx sends it, or another one refuses it
+  setTimeout(() => { // after all other handlers: htmx sends it, or a script prevents it
     if (event.defaultPrevented) return;
     sentBy.delete(form);
     mark(form, event.submitter);
@@ -38,7 +38,7 @@ document.addEventListener("submit", (event) => {
   });
 });
 
-// A form may also ask without being sent, such as for the problems of what was pasted: that is not busy.
+// htmx also sends requests of a form without a submit, such as the check of pasted text: these do not make it busy.
 document.addEventListener("htmx:before:request", (event) => {
   if (sentBy.has(event.target)) mark(event.target, sentBy.get(event.target));
 });

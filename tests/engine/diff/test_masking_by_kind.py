@@ -46,7 +46,7 @@ def test_values_beside_the_ciphertext_are_masked():
     "text", ["in plain text", "hunter22-hunter22-hunter22", "aHVudGVyMjJodW50ZXIyMmh1bnRlcjIy", "AgB-not-sealed"]
 )
 def test_what_was_not_encrypted_is_masked(text):
-    """Somebody forgot to seal it: the server takes any text."""
+    """The author forgot to seal it: the server accepts any text."""
     gvk, obj = REFERRING["SealedSecret"]
     obj = {"spec": {"encryptedData": {"note": text, **obj["spec"]["encryptedData"]}}}
 

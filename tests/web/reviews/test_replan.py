@@ -40,7 +40,7 @@ def test_replan_twice_is_refused_while_one_is_made(as_alice, plan):
 
 
 def test_superseded_plan_is_not_planned_again(as_alice, plan):
-    """What is chosen on it (force every conflict, another mode) would be chosen for a plan that nobody read."""
+    """Its choices (force every conflict, another mode) would apply to a plan that the person did not read."""
     reviews.replan_review(plan.review, by=plan.review.author)
     Plan.objects.filter(number=2).update(state=PlanState.FAILED)
 

@@ -169,7 +169,7 @@ LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n"
 
 
 def test_files_of_sources_that_are_refused_keep_their_problems(as_alice, fill, repository, monkeypatch):
-    """What was read of a source is parsed although other parts of it, or other sources, are refused."""
+    """The readable files of a source are parsed although other files, or other sources, are refused."""
 
     def answer(link, **_):
         if link == LINKS[1]:

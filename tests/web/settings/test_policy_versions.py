@@ -1,4 +1,4 @@
-"""What changed between two versions of a policy, in the words of its page; no rule changes without a word."""
+"""Changes between two versions of a policy, in the words of its page; every changed rule is listed."""
 
 from dataclasses import fields, replace
 

@@ -1,4 +1,4 @@
-"""Run after the database was restored from a backup, before the workers start: ends what was in progress then."""
+"""Cancel the work that a restored database contains; for the time between the restore and the start of workers."""
 
 from __future__ import annotations
 

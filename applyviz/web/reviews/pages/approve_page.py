@@ -90,7 +90,7 @@ class AcknowledgedRisk:
 class Confirmation:
     """The approval page; `starter` scheduled a run that this approval starts.
 
-    - `has_unplanned`: some objects have errors, so that their risks do not count.
+    - `has_unplanned`: some objects have errors; their risks are not listed.
     """
 
     review_number: int

@@ -57,7 +57,7 @@ class ObjectGroup:
     """Objects that are read together; a long one is printed in pages.
 
     - `key` names it within its list; `after` is where its next page begins, 0 when there is none.
-    - `level`: the highest risk of its objects, which a folded group shows in place of theirs.
+    - `level`: the highest risk of its objects; a folded group shows it instead of their own.
     """
 
     title: str | Promise
@@ -239,7 +239,7 @@ def _find_level(change: ObjectChange) -> Appearance | None:
 
 
 def _find_highest(changes: Sequence[ObjectChange]) -> Appearance | None:
-    """How the highest risk of several objects looks."""
+    """Return the mark of the highest risk of several objects."""
     found = [level for level in map(_find_level, changes) if level is not None]
     high = LEVEL_STYLES[RiskLevel.HIGH]
     return high if high in found else next(iter(found), None)

@@ -128,7 +128,7 @@ class RiskGroup:
 class RiskList:
     """Everything that the list prints; `open_entries` are those that one act can acknowledge together.
 
-    - `is_complete`: the plan is; `has_unplanned`: some objects have errors, so that their risks are not listed.
+    - `is_complete`: the plan is; `has_unplanned`: some objects have errors; their risks are not listed.
     """
 
     groups: tuple[RiskGroup, ...]

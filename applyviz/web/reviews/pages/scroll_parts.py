@@ -15,7 +15,7 @@ from applyviz.web.reviews.pane.scroll_object import RiskTag, ScrollObject, ViewL
 
 
 def show_first(text: str) -> RowFilter:
-    """Return which fields Changes shows at first: also those that stay, if the text asks for them."""
+    """Return the fields that Changes shows by default; a search for kept fields shows these, too."""
     is_kept = asks_for_kept(text.casefold().split(), name_codes())
     return RowFilter.KEPT if is_kept else RowFilter.CHANGED
 
@@ -41,7 +41,7 @@ class ScrollChoice:
 
     @property
     def other_show(self) -> str:
-        """The fields that are shown, where they are not those that the text shows at first; else ""."""
+        """The shown fields if they are not the default for the search text; else ""."""
         return self.show.value if self.show is not show_first(self.listed.q) else ""
 
     def write(self, **values: object) -> str:

@@ -9,7 +9,7 @@ from applyviz.engine.planning.model import plan as engine
 
 
 def name_opponent(manager: str, *, you: str) -> str:
-    """Return the name of a manager in a conflict; the applying manager conflicts only with its earlier Update."""
+    """Return the name of a conflicting manager; `you` conflicts only with its own earlier Update."""
     return name_owner(manager, "", operation=UPDATE, you=you)
 
 

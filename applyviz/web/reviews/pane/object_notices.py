@@ -46,12 +46,12 @@ def _describe_conflicts(change: PlannedObject) -> str:
     )
 
 
-# A server shows the line of an expression that it refuses, and below it a mark; the whole message keeps both.
+# The server quotes the line of a refused expression and marks the position below it; the full message keeps both.
 _POINTING = " | "
 
 
 def _describe_server_error(server_error: ServerError) -> str:
-    """Return a problem of one field with its position in the file, without the lines that point into an expression."""
+    """Return a problem of one field with its position in the file, without the quoted lines of an expression."""
     position = f"{server_error.position}: " if server_error.position.line else ""
     lines = (line for line in server_error.message.splitlines() if not line.startswith(_POINTING))
     return f"{position}{server_error.field}: {leave_out_value('; '.join(lines))}"

@@ -180,7 +180,7 @@ def _describe_owners(results: Sequence[ObjectResult]) -> str:
             "field owners of %(n)d of %(all)d objects verified",
             len(states),
         )
-    if states and found["none"]:  # an object may have no field that anybody owns, such as a new ServiceAccount
+    if states and found["none"]:  # an object may have no owned field, such as a new ServiceAccount
         text += f" ({_('%(none)d without field owners')})"
     return text % found if states else ""
 
@@ -335,7 +335,7 @@ def _find_own_error(run: ApplyRun, results: Sequence[ObjectResult]) -> str:
 
 
 def _offer_revert(run: ApplyRun, person: Person) -> tuple[str, str]:
-    """Return where this person reverts a run, or who else can; both "" if nobody can."""
+    """Return the address at which this person reverts a run, and a note if only others can; else ""."""
     if not revert.find_undo_blockers(run, for_user=person):
         return reverse("runs:undo-run", args=[run.number]), ""
     return "", _("Authors can revert this run") if revert.can_be_reverted(run) else ""

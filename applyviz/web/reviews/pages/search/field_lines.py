@@ -1,4 +1,4 @@
-"""Fields as lines of text that can be searched: path, values and what happens, of each field that Changes shows.
+"""Searchable lines of text, one for each field that Changes shows: its path, values and operation.
 
 Rule: no masked value is part of a line, nor is a path that holds one, so that no search can reveal anything of it. A
 Secret that is compared with live has lines, because its operations are shown to some readers; whoever searches leaves
@@ -28,7 +28,7 @@ from applyviz.workflow.plans.changes import read_masked, show_value
 
 MOST_LINES, LONGEST = 400, 200
 SearchLine: TypeAlias = tuple[str, tuple[str, ...]]
-"""The text of a line, and the codes of what happens to its field."""
+"""The text of a line, and the codes of its field."""
 _CHUNK = 100
 # A plan that migrates ownership rewrites this list; it names every field of the object, and the tab Owners shows it.
 _OWNERS = "metadata.managedFields"
@@ -58,7 +58,7 @@ def _show(value: JSONValue) -> str:
 
 
 def list_lines(change: PlannedObject) -> Iterator[FieldLine]:
-    """Yield the lines of the first `MOST_LINES` fields of a masked change that Changes shows, those that stay last.
+    """Yield the lines of the first `MOST_LINES` fields of a masked change that Changes shows, kept fields last.
 
     - A conflict holds the live value against that of the manifest.
     """
@@ -87,17 +87,17 @@ def read_lines(plan_id: int, digest: str) -> Mapping[int, tuple[SearchLine, ...]
 
 
 def _is_searched(codes: Collection[str], words: Collection[str], names: WordCodes) -> bool:
-    """Return whether a line is searched at all: one of a field that stays only by a word that names it."""
+    """Return whether a search includes a line; kept fields need a word that names them."""
     return KEPT not in codes or asks_for_kept(words, names)
 
 
 def has_words(text: str, codes: Collection[str], words: Collection[str], names: WordCodes) -> bool:
-    """Return whether a line has all words: each anywhere in its text, or as a name of what happens."""
+    """Return whether a line has all words: each anywhere in its text, or as a name of a code."""
     return _is_searched(codes, words, names) and all(word in text or is_named(word, codes, names) for word in words)
 
 
 def begins_words(text: str, codes: Collection[str], words: Collection[str], names: WordCodes) -> bool:
-    """Return whether each word begins a word of a line, or is a name of what happens."""
+    """Return whether each word begins a word of a line, or is a name of a code."""
     return _is_searched(codes, words, names) and all(
         is_named(word, codes, names) or re.search(f"(?<![^\\W_]){re.escape(word)}", text) is not None for word in words
     )

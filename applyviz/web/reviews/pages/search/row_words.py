@@ -1,7 +1,7 @@
-"""The words of pages that say what happens to a field, so that a search for them finds its row.
+"""Badge words as search terms: a search for a word finds the rows whose badge shows it.
 
-A row is searched by codes: the stored values of its operation or reason. The words are those of its badge, its sign and
-its note, in the language of the reader.
+A row has codes: the stored values of its operation and reason. Words are those of the badge, sign and note, in the
+language of the reader.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ def name_codes() -> WordCodes:
 
 
 def asks_for_kept(words: Iterable[str], names: WordCodes) -> bool:
-    """Return whether one of the words names fields that stay; without one they are not searched."""
+    """Return whether one of the words names kept fields; a search omits them otherwise."""
     return any(KEPT in names.get(word, ()) for word in words)
 
 
 def is_named(word: str, codes: Collection[str], names: WordCodes) -> bool:
-    """Return whether a word names what happens to a field with these codes."""
+    """Return whether a word names one of these codes."""
     return not names.get(word, frozenset()).isdisjoint(codes)
 
 

@@ -1,4 +1,4 @@
-"""The options of a plan in the words of the pages, and how the options of two plans differ."""
+"""Options of a plan as the pages name them, and the differences between the options of two plans."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ LABELS: Mapping[str, str | Promise] = {
     "action": gettext_lazy("Operation"),
     "clear_patch": gettext_lazy("Patch that clears managedFields"),
 }
-"""The labels of all options; those of the parts of an option have its name in front."""
+"""The labels of all options; a part of an option has the name of the option in front."""
 _WORDS: Mapping[str, Mapping[str, str | Promise]] = {
     "mode": {mode.value: word for mode, word in MODE_WORDS.items()},
     "action": {
@@ -96,7 +96,7 @@ class ObjectDifference:
 
 
 def list_values(options: ApplyOptions) -> Iterator[tuple[str, object]]:
-    """Yield every option by its name, an option of several parts as these."""
+    """Yield every option with its name; an option with parts yields one entry per part."""
     for one in fields(options):
         value = getattr(options, one.name)
         if isinstance(value, (Prune, Replacement)):
@@ -133,7 +133,7 @@ def _print_entry(name: str, entry: object) -> str:
 
 
 def _print_lists(name: str, first: tuple[object, ...], second: tuple[object, ...]) -> Iterator[str]:
-    """Yield what each of two lists has alone, and how many entries they share."""
+    """Yield the entries that only the first and only the second list has, each with the number of shared ones."""
     shared = [one for one in first if one in second]
     for mine in (first, second):
         alone = [_print_entry(name, one) for one in mine if one not in shared]
