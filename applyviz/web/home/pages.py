@@ -163,8 +163,8 @@ def _present_waiting(person: Person) -> tuple[list[Waiting], list[Waiting]]:
     for review, newest in found:
         for plan in newest:
             is_author = _is_author(plan, person)
-            known = {"is_author": is_author, "differs": plan.pk in differing}
-            step = _find_next(plan, outlines[plan.pk], facts.get(plan.pk), **known)
+            differs = plan.pk in differing
+            step = _find_next(plan, outlines[plan.pk], facts.get(plan.pk), is_author=is_author, differs=differs)
             row = Waiting(present_review(review, outlines, for_user=person), step)
             (mine if step.is_yours else others).append(row)
     return mine, others

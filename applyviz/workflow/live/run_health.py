@@ -224,7 +224,7 @@ class _Look:
         self._pods = self._list_pods()
         spaces = {one.result.change.namespace for one in touched if one.result.change.namespace}
         self._events = {space: _list_events(reader, space) for space in sorted(spaces)}
-        self._ahead: timedelta | None = None
+        self._ahead = reader.measure_ahead(clock.now())
 
     def _list_pods(self) -> dict[int, Answer]:
         asked: dict[int, Request] = {}
@@ -239,12 +239,8 @@ class _Look:
                 asked[one.result.pk] = Request("GET", path, query, purpose="list")
         return dict(zip(asked, self._reader.try_send_all(list(asked.values())), strict=True))
 
-    def read_objects(self, ahead: timedelta | None) -> Iterator[ObjectHealth]:
-        """Yield each object; one whose status has no form that its kind has is unknown.
-
-        - `ahead` is how far the clock of the API server is ahead of ours.
-        """
-        self._ahead = ahead
+    def read_objects(self) -> Iterator[ObjectHealth]:
+        """Yield each object; one whose status has no form that its kind has is unknown."""
         for one in self._touched:
             try:
                 yield self._read_object(one)
@@ -305,7 +301,6 @@ def read_health(run: ApplyRun, *, for_user: Person) -> RunHealth:
         with connect.open_reader(cluster) as own:
             facts.require_same(own, uid=run.plan.cluster_uid, server=cluster.server, name=cluster.name)
         with impersonation.open_reader(cluster, for_user=for_user) as reader:
-            live = _Look(reader, touched)
-            return RunHealth(tuple(live.read_objects(reader.measure_ahead(clock.now()))), left)
+            return RunHealth(tuple(_Look(reader, touched).read_objects()), left)
     except (ClusterError, NotPossibleError) as error:
         return RunHealth(problem=str(error))
