@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode, PruneMode, SetAction
 from applyviz.records.enums import Applier
 from applyviz.records.models import Preset, Review
+from applyviz.web.reviews.pages.sources import option_words
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.plans import presets
 
@@ -32,26 +33,26 @@ LABELS: dict[str, str | Promise] = {
     "chart_release": gettext_lazy("Release name"),
     "chart_values_files": gettext_lazy("Values files"),
     "chart_hooks": gettext_lazy("Helm hooks"),
-    "namespace": gettext_lazy("Namespace"),
+    "namespace": option_words.LABELS["namespace"],
     "applied_by": gettext_lazy("Applied by"),
-    "operation": gettext_lazy("Operation"),
-    "mode": gettext_lazy("Method"),
-    "field_manager": gettext_lazy("Field manager"),
+    "operation": option_words.LABELS["action"],
+    "mode": option_words.LABELS["mode"],
+    "field_manager": option_words.LABELS["field_manager"],
     "takes_client_side": gettext_lazy("Field ownership"),
-    "takes_from": gettext_lazy("Ownership from"),
-    "clear_patch": gettext_lazy("Patch that clears managedFields"),
+    "takes_from": option_words.LABELS["takes_from"],
+    "clear_patch": option_words.LABELS["clear_patch"],
     "patch_objects": gettext_lazy("Objects to patch"),
     "patch_type": gettext_lazy("Type of the patch"),
-    "patch_subresource": gettext_lazy("Subresource"),
-    "prune": gettext_lazy("Prune"),
-    "selector": gettext_lazy("Label selector"),
-    "prune_all": gettext_lazy("Prune without a selector"),
-    "prune_allowlist": gettext_lazy("Kinds to prune"),
-    "applyset": gettext_lazy("ApplySet parent"),
-    "prune_except": gettext_lazy("Kinds that are never pruned"),
+    "patch_subresource": option_words.LABELS["subresource"],
+    "prune": option_words.LABELS["prune.mode"],
+    "selector": option_words.LABELS["selector"],
+    "prune_all": option_words.LABELS["prune.is_all"],
+    "prune_allowlist": option_words.LABELS["prune.allowlist"],
+    "applyset": option_words.LABELS["prune.applyset"],
+    "prune_except": option_words.LABELS["prune.excepted"],
     "replace": gettext_lazy("Replace"),
-    "propagation": gettext_lazy("Dependents of deleted objects"),
-    "deletion_seconds": gettext_lazy("Wait for a deletion (seconds)"),
+    "propagation": option_words.LABELS["propagation"],
+    "deletion_seconds": option_words.LABELS["deletion_seconds"],
 }
 _OPERATIONS: dict[str, str | Promise] = {
     SetAction.DELETE: gettext_lazy("delete"),
