@@ -95,7 +95,7 @@ def read_states() -> list[object]:
 
 @pytest.fixture
 def team(monkeypatch: pytest.MonkeyPatch) -> Team:
-    """A team of which Alice may do everything that a token can; what needs a git host or a fault is stood in for."""
+    """A team in which Alice may do everything that a token can; fakes replace the git host and faults."""
     team = Team().wire_up(monkeypatch)
     grant_role(team.alice, Role.OPERATOR)
 
@@ -150,7 +150,7 @@ def test_no_route_acts_with_a_token_that_ends_meanwhile(
 
 
 def test_plan_that_came_in_between_is_not_replaced(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The options of the next plan are those of the one that was read: what the other plan chose would be lost."""
+    """The next plan takes the options of the plan that was read: choices on the other plan would be lost."""
     plan = team.plan(config_map(a="1"))
     _, text = tokens.make_token(by=team.alice, account=team.alice, name="ci", scope=TokenScope.PLAN, days=7)
     replan = reviews.replan_review

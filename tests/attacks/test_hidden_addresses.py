@@ -1,4 +1,4 @@
-"""An address may be signed: its query holds a credential, and no reader of a review or of the audit log is shown it."""
+"""The query of a signed address holds a credential, which no reader of a review or of the audit log sees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An object inside a text is masked however it is written and encoded there, whatever request carries the text."""
+"""Objects inside text values are masked in every spelling, in every encoding and in every request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A manifest that cannot be read or is refused: no problem, error or risk repeats a value of it.
+"""Problems, errors and risks of unreadable or refused manifests repeat none of their values.
 
 Every reader of a review sees why a file is left out; only its author saw the file.
 """

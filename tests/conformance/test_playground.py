@@ -1,4 +1,4 @@
-"""How the judge of the playground reads what kubectl prints of a refusal, and samples of what was recorded."""
+"""The judge of the playground reads refusals of kubectl and answers samples of the records correctly."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_sampled_rules_are_told_as_the_server_told_them():
 
 
 def test_sampled_inputs_of_every_day_are_answered_as_the_server_answered_them():
-    """Of what people try one input of each dozen, and all of what is written in another language: expressions."""
+    """One of twelve everyday inputs, and all inputs with expressions, which are another language."""
     cases = [json.loads(line) for line in gzip.decompress(EVERYDAY.read_bytes()).splitlines()]
     chosen = [
         c for i, c in enumerate(cases) if i % 12 == 0 or c["name"].startswith(("kind-x-", "hook-matchconditions"))

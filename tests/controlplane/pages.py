@@ -86,7 +86,7 @@ class Told:
 
     @property
     def pods(self) -> int:
-        """How many pods it has, or keeps: controllers scale down before they replace pods."""
+        """The number of its pods that remain after scaling: controllers scale down before they replace pods."""
         if self.change.ref.gvk.kind == "DaemonSet":
             return int(get_at(self.before, ("status", "desiredNumberScheduled"), 0))
         pods = [int(get_at(one, ("spec", "replicas"), 1)) for one in (self.before, self.after)]
@@ -111,7 +111,7 @@ class Told:
         return {(e["manager"], e["operation"]): str(sorted(_flatten(e["fieldsV1"]))) for e in kept}
 
     def owns_less(self, manager: str) -> bool:
-        """Whether a field manager owns a field before that it does not own afterwards."""
+        """Whether a field manager loses ownership of a field."""
         who, _bracket, part = manager.removesuffix(")").partition(" (")
         was, now = (
             {

@@ -54,7 +54,7 @@ def list_inputs() -> Iterator[Input]:
 
 
 def list_everyday_inputs() -> Iterator[Input]:
-    """Return what people try: those of one object after the other; new objects in one of the modes."""
+    """Return everyday inputs, object by object; new objects use one of the modes."""
     written = yaml.safe_load((HERE / "playground-everyday.yaml").read_text(encoding="utf-8"))
     for name, obj in written["objects"].items():
         fields = [one for one in written["fields"] if one["object"] == name]

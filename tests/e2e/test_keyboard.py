@@ -25,7 +25,7 @@ PAGES = [
     "/playground/conflicts-1/",
 ]
 LEAST = 3.0  # WCAG 2.4.11 and 1.4.11
-# Elements whose focus nothing shows with enough contrast, or whose ring the box around them cuts on two sides.
+# Elements without a focus indicator of enough contrast, or with a ring that the surrounding box cuts on two sides.
 FIND_UNSEEN = """least => {
   const paint = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   const read = color => {

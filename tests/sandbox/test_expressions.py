@@ -1,4 +1,4 @@
-"""Expressions that a server refuses when they are written, in its words; recorded from kube-apiserver v1.36.3."""
+"""Refusals of expressions in the words of the server; recorded from kube-apiserver v1.36.3."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels of a Namespace that name no level of Pod security; recorded from kube-apiserver v1.36.3."""
+"""Unknown Pod Security levels in labels of a Namespace; recorded from kube-apiserver v1.36.3."""
 
 from __future__ import annotations
 

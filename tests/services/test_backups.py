@@ -76,7 +76,7 @@ def keys() -> dict[str, str]:
 
 
 def read_command(program: str) -> list[str]:
-    """The words of the documented command that calls a program, from the program on, without its redirection."""
+    """Return the arguments of the documented command that calls a program, without its redirection."""
     text = (ROOT / "docs" / "configuration.md").read_text()
     found = re.search(rf"{program} (?P<words>[^<>\n`]*)", text)
     assert found is not None

@@ -55,7 +55,7 @@ def restored(reason: str = "the disk broke") -> str:
 
 
 def interrupt(team: Team, at_point) -> ApplyRun:
-    """A run whose worker was lost after its first object: the state of a backup that was made meanwhile."""
+    """A run whose worker stopped after its first object, as in a backup during a run."""
     run = team.start(team.plan(config_map("one", a="1"), config_map("two", b="2")))
     at_point("run.concluded", die, 1)
     with pytest.raises(Killed):
@@ -129,7 +129,7 @@ def test_it_can_be_called_again(team, at_point):
 
 
 def test_reason_is_required():
-    with pytest.raises(CommandError, match="give the reason"):
+    with pytest.raises(CommandError, match="give a reason"):
         restored("  ")
 
 

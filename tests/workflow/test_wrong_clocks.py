@@ -26,7 +26,7 @@ KEY = ("", "ConfigMap", "default", "settings")
 
 
 class ServerClock:
-    """The clock of the API server of sandboxes, so far `ahead` of ours."""
+    """Set the clock of the API server of sandboxes `ahead` of ours."""
 
     def __init__(self, ahead: timedelta) -> None:
         self.ahead = ahead
@@ -48,7 +48,7 @@ def team(server_clock, monkeypatch):
 
 
 def scan(team, *sorts):
-    """Scan the cluster; return what was found of these sorts."""
+    """Scan the cluster; return the findings of these sorts."""
     made = scans.request_scan(team.cluster, by=team.alice)
     scans.scan_cluster(made.pk)
     assert ClusterScan.objects.get(pk=made.pk).problem == ""

@@ -47,7 +47,7 @@ TEXTS += [
     json.dumps({"auths": {"x": {"auth": ""}}}),
     json.dumps([{"name": "DB_PASS", "value": "hunter22"}, {"spec": {"a": "plain"}}]),
 ]
-# What only a reading that decodes finds: an object of a kind with passwords, a Secret on one line, an escaped field.
+# Found only after decoding: an object of a kind with passwords, a Secret on one line, an escaped field.
 TEXTS += [
     base64.b64encode(b"kind: Deployment\nspec:\n  a: hunter22").decode(),
     "{kind: Secret, data: {a: cGFzcw==}}",

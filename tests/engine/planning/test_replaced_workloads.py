@@ -1,4 +1,4 @@
-"""Pods, addresses and risks of an object that is deleted and created again, instead of those of an update."""
+"""Replaced objects have risks about their pods and addresses, and no risks of updates."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_addresses_of_a_replaced_service_are_lost_once(kind, told):
 
 @pytest.mark.parametrize("mode", list(ApplyMode))
 def test_new_object_has_no_risks_of_an_update(mode):
-    """It keeps nothing of the live object: neither what another manager owns, nor what no record names."""
+    """It keeps nothing of the live object: neither fields of another manager nor fields without a record."""
     box = Box()
     labeled = STATEFUL_SET.replace("default}", "default, labels: {team: a}}", 1)
     box.apply(labeled)

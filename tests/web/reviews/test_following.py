@@ -44,7 +44,7 @@ def act(client, act, number=1):
 
 
 def test_branch_of_a_superseded_plan_is_not_followed(stage, alice):
-    """The later plan may be of another repository: the pushes of that one would be planned in her name."""
+    """The later plan may be of another repository: she would follow pushes that she has not seen."""
     stage.commit("alice", a="1")
     review = stage.open()
     reviews.replan_review(review, by=stage.team.alice, seen=review.latest_plan)

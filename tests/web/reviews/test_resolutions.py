@@ -68,7 +68,7 @@ def test_ways_are_offered_to_those_who_may_decide(as_alice, as_viewer, refused_p
 
 
 def test_own_update_is_named_apart_from_the_own_apply(as_alice, alice):
-    """A conflict with the name of the manager that applies is one with what it wrote by another operation."""
+    """A conflict with your own manager name concerns fields that it wrote by another operation."""
     change = builders.build_change()
     own = [replace(one, manager="ci", operation="Update") for one in change.conflicts]
     fields = [replace(one, managers=("ci",)) for one in change.open_fields]
