@@ -2,9 +2,9 @@
 
 A restored database contains runs in progress, scheduled starts and sessions that have ended since. Workers would
 continue such a run and write changes that people may have undone meanwhile. Rule: before the workers start again,
-everything that writes by itself is canceled and recorded like any cancellation, and no email or webhook delivery of
-that time is sent again. Approvals stay valid: a person starts the next run of an approved plan, and the run compares
-every object with live first. What only reads goes on: plans in progress, followed branches, scans, comparisons.
+unfinished runs and scheduled starts are canceled, each with its audit entry, and waiting emails and webhook deliveries
+are withdrawn. Approvals stay valid: a person starts the next run of an approved plan, and the run compares every object
+with live first. Work that only reads continues: plans in progress, followed branches, scans, comparisons.
 """
 
 from __future__ import annotations

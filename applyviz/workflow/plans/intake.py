@@ -103,7 +103,7 @@ class UnreadSourcesError(SourceError):
 
 
 def _raise_together(errors: Sequence[SourceError], files: tuple[ParsedFile, ...] = ()) -> NoReturn:
-    """Raise errors together with the problems of files; one alone as itself."""
+    """Raise errors together with the problems of files; raise a single error unchanged if no file has a problem."""
     if len(errors) == 1 and not any(file.problems for file in files):
         raise errors[0]
     raise UnreadSourcesError(tuple(errors), files)
