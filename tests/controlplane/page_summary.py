@@ -125,6 +125,8 @@ def judge_risks(pages: Pages, all_told: list[Told]) -> None:
             if risk.kind.slug == "dangling-reference":
                 kind, _slash, name = risk.facts["target"].partition("/")
                 is_true = not pages.exists(kind, name, told.change.ref.namespace)
+            if risk.kind.slug == "matches-nothing":
+                is_true = not pages.has_pods(risk.facts["selector"], told.change.ref.namespace)
             text = f"{describe_risk(risk)} {show_fact(told.fact(risk.path)) if risk.path else ''}"
             pages.expect(text, is_true=is_true, where=told.name, kind=f"risk {risk.kind.slug}")
         if told.restarts:

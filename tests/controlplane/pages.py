@@ -152,11 +152,13 @@ class Pages:
     """The pages of one plan and its run; `false` are the statements that are not so.
 
     - `exists`: whether the server has an object of this kind, name and namespace.
+    - `has_pods`: whether the server has a pod with these labels in a namespace.
     """
 
     client: Client
     plan: Plan
     exists: Callable[[str, str, str], bool] = lambda kind, name, namespace: False
+    has_pods: Callable[[str, str], bool] = lambda labels, namespace: False
     false: list[str] = field(default_factory=list)
     text: list[str] = field(default_factory=list)
     beyond: Counter[str] = field(default_factory=Counter)

@@ -35,7 +35,7 @@ from tests.controlplane.pages import (
 )
 from tests.controlplane.product import Product
 from tests.controlplane.takeover import Takeover, install, name_change
-from tests.controlplane.test_pages import exists, read_observed
+from tests.controlplane.test_pages import exists, has_pods, read_observed
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.django_db, pytest.mark.long]
 CASES = {case["kind"]: case for case in yaml.safe_load((Path(__file__).parent / "kinds.yaml").read_text())}
@@ -66,7 +66,7 @@ def judge(product: Product, plan: Plan, namespace: str) -> Pages:
     keys = [name_change(changes.open_sealed(row)) for row in plan.changes.order_by("position")]
     before = read_observed(product.plane, keys, namespace)
     run = takeover.run(plan)
-    pages = Pages(client, plan, partial(exists, product.plane))
+    pages = Pages(client, plan, partial(exists, product.plane), partial(has_pods, product.plane))
     after = read_observed(product.plane, keys, namespace)
     all_told = tell(pages, before, after, lambda gvk: getattr(takeover.catalog.find_kind(gvk), "root", None))
     judge_counts(pages)

@@ -55,6 +55,11 @@ def exists(plane: ControlPlane, kind: str, name: str, namespace: str) -> bool:
     return bool(found.stdout.strip())
 
 
+def has_pods(plane: ControlPlane, labels: str, namespace: str) -> bool:
+    """Whether the server has a pod with these labels now."""
+    return bool(plane.kubectl("get", "pods", "-n", namespace, "-l", labels, "-o", "name").stdout.strip())
+
+
 def upgrade(product: Product, name: str, files: Files, options: ApplyOptions) -> Pages:
     """Plan, read everything that pages say, approve, run, and judge it."""
     takeover, client = Takeover(product), Client()
@@ -64,7 +69,7 @@ def upgrade(product: Product, name: str, files: Files, options: ApplyOptions) ->
     before = read_observed(product.plane, keys, options.namespace)
     run = takeover.run(plan)
     after = read_observed(product.plane, keys, options.namespace)
-    pages = Pages(client, plan, partial(exists, product.plane))
+    pages = Pages(client, plan, partial(exists, product.plane), partial(has_pods, product.plane))
     all_told = tell(pages, before, after, lambda gvk: getattr(takeover.catalog.find_kind(gvk), "root", None))
     judge_counts(pages)
     judge_summary(pages, all_told)
