@@ -7,6 +7,7 @@ import pytest
 from django.urls import reverse
 
 from applyviz.engine.planning.conflicts.blocked_removals import BlockedRemoval, Holder, Keeper
+from applyviz.engine.planning.conflicts.resolutions import ResolutionKind, ResolvedField
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.models import ObjectResult, Plan, Resolution
@@ -183,6 +184,31 @@ def test_plan_without_ways_asks_to_plan_again(as_alice, alice):
 
     assert "has no preview of the resolutions" in page
     assert 'name="resolution-0"' not in page
+
+
+def test_conflict_that_stays_without_the_field_says_why_and_can_only_be_overwritten(as_alice, alice):
+    change = builders.build_change()
+    overwrite, *others = change.open_fields[0].options
+    stays = (overwrite, *(replace(one, is_possible=False, converted="apps/v1beta2") for one in others))
+    plan = rows.make_plan(alice, [replace(change, open_fields=(replace(change.open_fields[0], options=stays),))])
+
+    text = as_alice.get(reverse("reviews:show-changes", args=[plan.review.number, 1])).content.decode()
+
+    assert text.count('name="resolution-0"') == 1
+    assert text.count("Not possible: the conflict would stay. ci last applied this object at apps/v1beta2;") == 2
+    assert "does not set this field itself" not in text
+
+
+def test_conflict_that_the_server_reports_after_its_resolution_is_planned_again(as_alice, alice):
+    change = builders.build_change()
+    given = ResolvedField(builders.IMAGE, "kubectl-set", ResolutionKind.GIVE_UP)
+    plan = rows.make_plan(alice, [replace(change, open_fields=(), answers=(given,))])
+
+    text = as_alice.get(reverse("reviews:show-changes", args=[plan.review.number, 1])).content.decode()
+
+    assert "the server still reported this conflict when it was asked again." in text
+    assert "Other conflicts of this object are still open." not in text
+    assert text.count(f'action="{reverse("reviews:replan", args=[plan.review.number, 1])}"') >= 1
 
 
 def test_removal_that_will_not_happen_offers_its_way_out(as_viewer, alice):

@@ -17,7 +17,7 @@ from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.ownership import server_side
-from applyviz.engine.ownership.managed_fields import read_owners
+from applyviz.engine.ownership.managed_fields import APPLY, read_owners
 from applyviz.engine.planning.conflicts.file_edits import FileEdit, FilePatch
 from applyviz.engine.planning.conflicts.manifest_paths import ManifestEditor, PathWalker
 from applyviz.engine.schema.model import KindSchema
@@ -61,7 +61,9 @@ class ResolutionOption:
     """One resolution of one conflict, shown by its result: the field's value and its owners afterwards.
 
     - `edit` is its change to the request body and to the file; `patch` is that edit in the lines of the file.
-    - `is_possible`: False if the manifest does not contain the field, so that it cannot be given up or shared.
+    - `is_possible`: False if the manifest does not contain the field, so that it cannot be given up or shared, or if
+      the conflict is there without it: the server reads what was applied at `converted`, another version, by converting
+      the object to that version and back, and that changes the field.
     """
 
     resolution: ResolutionKind
@@ -71,6 +73,7 @@ class ResolutionOption:
     edit: FileEdit | None = None
     patch: FilePatch | None = None
     is_possible: bool = True
+    converted: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +123,15 @@ class FieldConflict:
             now=self.now,
         ).result
         return result
+
+    def find_other_version(self) -> str:
+        """Return the version at which the manager last applied the object, "" if it is that of the manifest."""
+        here = (self.manager, APPLY, self.subresource)
+        owners = read_owners(self.live).entries
+        versions = (
+            o.owner.api_version for o in owners if (o.owner.manager, o.owner.operation, o.owner.subresource) == here
+        )
+        return next((version for version in versions if version != self.manifest.get("apiVersion")), "")
 
     def find_conflicts(self, manifest: JSONObject) -> tuple[Conflict, ...]:
         """Return the conflicts of `manifest`."""
@@ -239,18 +251,23 @@ class _ApplyResult:
     """The object after a forced apply with edits, from which the options of many fields are read in linear time."""
 
     def __init__(self, conflict_row: FieldConflict, edits: Iterable[FileEdit | None]) -> None:
-        result = conflict_row.apply(edit_manifest(conflict_row.manifest, edits), force=True)
+        manifest = edit_manifest(conflict_row.manifest, edits)
+        result = conflict_row.apply(manifest, force=True)
+        self._version = conflict_row.find_other_version()
+        self._left = {c.path for c in conflict_row.find_conflicts(manifest)} if self._version else set()
         self._values = LeafFinder(conflict_row.kind.root, result)
         self._owners = read_owners(result)
 
     def read_option(self, path: FieldPath, resolution: ResolutionKind, edit: FileEdit | None) -> ResolutionOption:
         value = self._values.find(path)
         is_present = value is not MISSING
+        is_left = edit is not None and path in self._left
         return ResolutionOption(
             resolution,
             value if is_present else None,
             is_present,
             self._owners.of(path),
             edit,
-            is_possible=edit is not None or resolution is ResolutionKind.OVERWRITE,
+            is_possible=resolution is ResolutionKind.OVERWRITE or (edit is not None and not is_left),
+            converted=self._version if is_left else "",
         )

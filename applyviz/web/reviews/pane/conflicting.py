@@ -1,10 +1,13 @@
-"""Name the managers that conflict, as every page does."""
+"""Name the managers that conflict, and say why a resolution is not possible, as every page does."""
 
 from __future__ import annotations
+
+from django.utils.translation import gettext as _
 
 from applyviz.engine.objects.owners import name_owner
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.ownership.managed_fields import UPDATE
+from applyviz.engine.planning.conflicts.resolutions import ResolutionOption
 from applyviz.engine.planning.model import plan as engine
 
 
@@ -20,3 +23,15 @@ def name_conflicting(change: engine.PlannedObject, *, you: str) -> dict[FieldPat
         name = name_owner(conflict.manager, conflict.subresource, operation=conflict.operation, you=you)
         named.setdefault(conflict.path, []).append(name)
     return named
+
+
+def explain_impossible(option: ResolutionOption, *, you: str) -> str:
+    """Return why a resolution is not possible, "" if it is."""
+    if option.is_possible:
+        return ""
+    if not option.converted:
+        return _("Not possible: the manifest does not set this field itself.")
+    return _(
+        "Not possible: the conflict would stay. %(you)s last applied this object at %(version)s; the server converts "
+        "it to that version and back, which changes this field."
+    ) % {"you": you, "version": option.converted}

@@ -31,7 +31,7 @@ from applyviz.records.models import Plan, Resolution
 from applyviz.web.components.owners import OwnerChip, present_owners
 from applyviz.web.components.values import ABSENT, Shown, show_value
 from applyviz.web.reviews.pane.blocked_removals import BlockedRemovalRow, present_blocked_removal
-from applyviz.web.reviews.pane.conflicting import name_conflicting, name_opponent
+from applyviz.web.reviews.pane.conflicting import explain_impossible, name_conflicting, name_opponent
 from applyviz.web.reviews.pane.equal_values import describe_equal_values
 from applyviz.web.reviews.pane.manifest_patches import PatchView, present_patch
 from applyviz.workflow.foundation import access
@@ -59,7 +59,7 @@ _MEANINGS: dict[ResolutionKind, Text] = {
 
 @dataclass(frozen=True, slots=True)
 class ResolutionCard:
-    """One resolution option: its result, and its effect on the body and the manifest."""
+    """One resolution option: its result, its effect on the body and the manifest, or why it is impossible."""
 
     resolution: str
     key: int
@@ -69,7 +69,7 @@ class ResolutionCard:
     owners: tuple[OwnerChip, ...]
     sends: Text
     is_forced: bool
-    is_possible: bool
+    impossible: str
     patch: PatchView | None
 
     @property
@@ -202,7 +202,7 @@ def present_resolution(
         owners=present_owners(option.owners, you=you),
         sends=_describe_body(path, option, shown),
         is_forced=option.resolution is ResolutionKind.OVERWRITE,
-        is_possible=option.is_possible,
+        impossible=explain_impossible(option, you=you),
         patch=present_patch(option.patch, url=patch_url),
     )
 
@@ -365,8 +365,7 @@ class _ConflictPresenter:
             change, you=self._you, link_patch=lambda index, key: self._link_patch("open", index, key)
         )
         answers = self.list_answers()
-        answered = {answer.path for answer in change.answers}
-        is_lost = any(c.path not in answered for c in change.conflicts) and not conflict_rows
+        is_lost = bool(change.conflicts) and not conflict_rows  # only planning it again gives it options
         review, number = self._plan.review.number, self._plan.number
         given = self._shared.options.list_handovers(change.ref.key)
         return ConflictPage(
