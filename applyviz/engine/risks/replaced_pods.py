@@ -24,7 +24,8 @@ _ENDED = ("Succeeded", "Failed")
 def is_adopting(ref: ObjectRef, live: JSONObject, result: JSONObject) -> bool:
     """Return whether the new workload adopts the pods that the deleted one leaves behind."""
     selector = read_selector(get_at(result, ("spec", "selector")))
-    return is_workload(ref) and selector is not None and selector.matches(get_at(live, _LABELS) or {})
+    is_adopter = is_workload(ref) or ref.key[:2] in _SCALED
+    return is_adopter and selector is not None and selector.matches(get_at(live, _LABELS) or {})
 
 
 def _count(ref: ObjectRef, obj: JSONObject) -> int | None:

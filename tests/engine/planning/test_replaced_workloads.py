@@ -136,6 +136,15 @@ def test_replaced_workload_without_replicas_is_scaled_to_zero():
     assert (describe_pods(change), found.stopped, found.scaled_down) == ([], (), (change.ref,))
 
 
+@pytest.mark.parametrize(("label", "is_adopting"), [("a", True), ("b", False)])
+def test_orphaned_pods_are_scaled_to_zero_only_by_a_workload_that_adopts_them(label, is_adopting):
+    after = STATEFUL_SET.replace("first", "second").replace("app: a", f"app: {label}").replace("s: 3", "s: 0")
+
+    change = replace_object(STATEFUL_SET, after, propagation=Propagation.ORPHAN)
+
+    assert summarize((change,)).scaled_down == ((change.ref,) if is_adopting else ())
+
+
 @pytest.mark.parametrize(
     ("status", "suspended", "runs"), [({"succeeded": 1}, "", True), ({}, "  suspend: true\n", False)]
 )

@@ -15,8 +15,9 @@ from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.model.resources import ResourceSum, sum_resources
 from applyviz.engine.requests.calls import moves_ownership
-from applyviz.engine.requests.options import ApplyOptions
+from applyviz.engine.requests.options import ApplyOptions, Propagation
 from applyviz.engine.requests.replacement import list_unmatched
+from applyviz.engine.risks.replaced_pods import is_adopting
 from applyviz.engine.risks.restarts import PODS_RESTART
 
 _WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Pod", "Job")
@@ -118,11 +119,19 @@ def _is_deleted(change: PlannedObject) -> bool:
     return change.operation.is_deletion and change.ref.gvk.kind in _WORKLOADS
 
 
+def _leaves_pods(change: PlannedObject, live: JSONObject, after: JSONObject) -> bool:
+    """Return whether the pods of a replaced workload run on: they are kept, and the new one does not adopt them."""
+    deletions = (request.body for request in change.requests if request.method == "DELETE")
+    is_orphaning = any(get_at(body, ("propagationPolicy",)) == Propagation.ORPHAN for body in deletions)
+    return is_orphaning and not is_adopting(change.ref, live, after)
+
+
 def _is_scaled_down(change: PlannedObject) -> bool:
-    is_update = change.operation in (Operation.UPDATE, Operation.REPLACE) and change.versions.after is not None
-    if not is_update or change.ref.gvk.kind not in _SCALED:
+    is_update = change.operation in (Operation.UPDATE, Operation.REPLACE)
+    live, after = change.versions.live, change.versions.after
+    if not is_update or live is None or after is None or change.ref.gvk.kind not in _SCALED:
         return False
-    return _replicas(change.versions.live) > 0 and _replicas(change.versions.after) == 0
+    return _replicas(live) > 0 and _replicas(after) == 0 and not _leaves_pods(change, live, after)
 
 
 def _list_moves(changes: Iterable[PlannedObject]) -> Iterator[tuple[str, ...]]:
