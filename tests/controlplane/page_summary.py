@@ -93,6 +93,8 @@ CLAIMS: Mapping[str, Claim] = {
     # The server refuses the object, so a run that applied it disproves it.
     "invalid-entry": lambda told, risk: False,
     "prune": lambda told, risk: told.after is None,
+    # The run waited until they were removed.
+    "finalizers": lambda told, risk: told.after is None or told.is_new,
     "replace": lambda told, risk: get_at(told.before, ("metadata", "uid")) != get_at(told.after, ("metadata", "uid")),
     "secret-content": lambda told, risk: told.change.ref.gvk.kind == "Secret" and _is_changed(told, risk),
     "no-last-applied": lambda told, risk: LAST_APPLIED not in get_at(told.before, ("metadata", "annotations"), {}),
@@ -211,6 +213,11 @@ def judge_line(pages: Pages, line: str, all_told: list[Told]) -> None:
             int(m[1]) == sum(told.pods for told in new)
         ),
         r"All pods stop with the replaced workloads?, .+": lambda m: any(told.pods == 0 for told in new),
+        r"Scaled to 0: (.+)": lambda m: all(
+            bool(told.pods) and get_at(told.after, ("spec", "replicas")) == 0
+            for told in all_told
+            if told.name in m[1].split(", ")
+        ),
         r"No pods restart": lambda m: not restarted and not new,
         r"Downtime: (.+)": lambda m: all(_stops_all(told) for told in restarted if told.name in m[1].split(", ")),
         r"(\d+) images? changes?": lambda m: int(m[1]) == _count_images(all_told),

@@ -79,7 +79,7 @@ class Told:
         if self.before is None or self.change.ref.gvk.kind not in ROLLED or not self.pods:
             return False
         if self.is_new:
-            return True
+            return get_at(self.after, ("spec", "replicas")) != 0
         if get_at(self.after, ("spec", "updateStrategy", "type")) == "OnDelete":
             return False
         return bool(get_at(self.before, TEMPLATE) != get_at(self.after, TEMPLATE))

@@ -84,6 +84,34 @@ def test_pods_that_a_replaced_workload_leaves_are_adopted_and_none_restarts(mana
     assert list_pods(managed_plane, namespace) == before
 
 
+@pytest.mark.parametrize("propagation", Propagation)
+@pytest.mark.parametrize("label", ["other", "web, tier: one"])
+def test_replaced_workload_is_scaled_to_zero_where_its_pods_stop(
+    managed_plane: ControlPlane, label: str, propagation: Propagation
+):
+    product, namespace = Product(managed_plane), f"zero-{label.partition(',')[0]}-{propagation.value.lower()}"
+    managed_plane.kubectl("create", "namespace", namespace)
+    text = REPLICAS.replace("KIND", "Deployment")
+    install(managed_plane, {"a.yaml": text}, namespace)
+    wait(managed_plane, f"{namespace}|Deployment.v1.apps/web", namespace)
+    # With both labels of the template, the new workload adopts what the old one leaves.
+    changed = text.replace("replicas: 3", "replicas: 0")
+    changed = changed.replace("matchLabels: {app: web}", f"matchLabels: {{app: {label}}}")
+    changed = changed.replace("labels: {app: web, tier", "labels: {app: other, tier") if label == "other" else changed
+    options = ApplyOptions(namespace=namespace, replacement=Replacement(kinds=("Deployment",)), propagation=propagation)
+
+    plan = product.plan({"a.yaml": changed}, options)
+    impact = present_impact(plan)
+    pages = judge(product, plan, namespace)
+
+    managed_plane.kubectl("wait", "-n", namespace, "--for=jsonpath={.status.observedGeneration}=1", "deployment/web")
+    is_scaled = "Scaled to 0: Deployment/web" in impact
+    if is_scaled:
+        managed_plane.kubectl("wait", "-n", namespace, "--for=delete", "pod", "-l", "tier=one", "--timeout=30s")
+    assert (len(list_pods(managed_plane, namespace)) == 0) is is_scaled
+    assert pages.false == []
+
+
 def list_pods(plane: ControlPlane, namespace: str) -> dict[str, str]:
     """The uid of each pod."""
     found = json.loads(plane.kubectl("get", "pods", "-n", namespace, "-o", "json").stdout)["items"]
