@@ -113,6 +113,16 @@ def test_no_request_shows_an_object_that_a_text_holds(name: str, writing: str, e
     assert [(carrier, form) for carrier, form, one in shown if holds_canary(one)] == []
 
 
+@pytest.mark.parametrize("text", ["password: %s\nuser: a", 'password: "%s"\nuser: a', "user: a\npassword: %s\n"])
+@pytest.mark.parametrize("carrier", ["see %s", '{"a": %s', "%s, and so on"])
+def test_no_line_of_an_escaped_text_shows_a_password(text: str, carrier: str) -> None:
+    written = carrier % json.dumps(text % CANARY)
+
+    shown = [one for carry in CARRIERS.values() for one in list_shown(carry(written))]
+
+    assert not any(map(holds_canary, shown))
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -148,6 +148,7 @@ _GROUPS = (
 )
 _DSNS = SoughtForm(_DSN, ("@tcp(", "@udp(", "@unix(", "@//"))
 _ESCAPED, _BLANKS, _MOST_ESCAPES = re.compile(r"\\([\"\\nrt])"), {"n": "\n", "r": "\r", "t": "\t"}, 3
+_BARE_QUOTE = re.compile(r"(?<!\\)\"")
 _CIPHERTEXT = re.compile(r"(?:A[IQYg]|BA)[A-D][A-Za-z0-9+/\s]{20,}+={0,2}\s*")
 _REFERENCE = re.compile(r"\$\([\w.]+\)|\$\{(?:(?!:-)[^}])*\}|\$\w+|\{\{.*\}\}|<[^<>]*>|\*+")
 _LITERALS = frozenset({"true", "false", "null", "none", "~"})
@@ -355,6 +356,8 @@ def _find_escaped(text: str, shown: Collection[str]) -> Iterator[tuple[int, int,
 
 
 def _unescape(text: str, at: Sequence[int]) -> tuple[str, Sequence[int]]:
+    """Return a text with one level of escapes less; what stood in quotes without escapes begins and ends a line."""
+    text = _BARE_QUOTE.sub("\n", text)
     pieces: list[str] = []
     kept = array("L")
     end = 0
