@@ -5,19 +5,20 @@ Rule: `pkg/admission/plugin/cel/compile.go` of k8s.io/apiserver v0.36.3. Left ou
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.kubernetes.parity.status import FieldError, invalid
 from applyviz.kubernetes.v1_36.validation import devices
 from applyviz.sandbox.cel import library  # noqa: F401 - defines the functions of Kubernetes
-from applyviz.sandbox.cel.static_types import BOOL, DYN, ERROR, INT, STRING, StaticType, list_of, map_of
+from applyviz.sandbox.cel.static_types import BOOL, DYN, ERROR, INT, NULL, STRING, StaticType, list_of, map_of
 from applyviz.sandbox.cel.syntax import NotReadableError, parse
 from applyviz.sandbox.cel.type_checker import Variables, check_expression
 from applyviz.sandbox.storage.resources import ResourceTarget
 
 _POLICIES = ("validatingadmissionpolicies", "mutatingadmissionpolicies")
+_TYPE_NAMES = {"null": "null_type"}
 _WEBHOOKS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
 
 
@@ -108,6 +109,8 @@ def _check_policy(obj: JSONObject) -> Iterator[FieldError]:
         kinds[variable.get("name") or ""] = found
     known = {**scope, "variables": _struct("variables", kinds)} if kinds else scope
     yield from _check_all("spec.validations", get_at(obj, ("spec", "validations")), known, BOOL)
+    annotations = get_at(obj, ("spec", "auditAnnotations"))
+    yield from _check_all("spec.auditAnnotations", annotations, known, STRING, NULL, field="valueExpression")
 
 
 def _read(text: str) -> str:
@@ -119,12 +122,23 @@ def _read(text: str) -> str:
 
 
 def _check_all(
-    path: str, entries: list[JSONObject] | None, scope: Variables, wanted: StaticType
+    path: str,
+    entries: list[JSONObject] | None,
+    scope: Variables,
+    *wanted: StaticType,
+    field: str = "expression",
 ) -> Iterator[FieldError]:
     for i, entry in enumerate(entries or ()):
-        text = (entry.get("expression") or "").strip()
-        found, problem = check_expression(text, scope) if text else (wanted, "")  # an empty one is refused as such
-        if not problem and found not in (wanted, ERROR):
-            problem = f"must evaluate to {wanted} but got {found}"
+        text = (entry.get(field) or "").strip()
+        problem = _check(text, scope, wanted) if text else ""  # an empty one is refused as such
         if problem:
-            yield invalid(f"{path}[{i}].expression", text, problem)
+            yield invalid(f"{path}[{i}].{field}", text, problem)
+
+
+def _check(text: str, scope: Variables, wanted: Sequence[StaticType]) -> str:
+    found, problem = check_expression(text, scope)
+    if problem or found in (*wanted, ERROR):
+        return problem
+    names = [_TYPE_NAMES.get(str(one), str(one)) for one in (*wanted, found)]
+    allowed = names[0] if len(wanted) == 1 else f"one of [{' '.join(names[:-1])}]"
+    return f"must evaluate to {allowed} but got {names[-1]}"

@@ -270,3 +270,26 @@ def test_variable_of_a_policy_has_the_type_of_its_expression():
 
     assert "found no matching overload for '_+_' applied to '(string, int)'" in answer.message
     assert "found no matching overload for '_==_' applied to '(string, int)'" in answer.message
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("'a'", ""),
+        ("null", ""),
+        ("variables.v", ""),
+        ("1", "must evaluate to one of [string null_type] but got int"),
+        ("object.a", "must evaluate to one of [string null_type] but got dyn"),
+        ("params.a", "undeclared reference to 'params'"),
+    ],
+)
+def test_value_of_an_audit_annotation_is_text_or_null(text, problem):
+    sandbox = Sandbox(MemoryStore(), lambda: datetime(2026, 6, 1, tzinfo=UTC))
+    policy = write_policy("true", "validations")
+    policy["spec"]["variables"] = [{"name": "v", "expression": "'a'"}]
+    policy["spec"]["auditAnnotations"] = [{"key": "k", "valueExpression": text}]
+
+    answer = sandbox.handle(Request("POST", PATH_OF_POLICIES, {"dryRun": "All"}, JSON, policy))
+
+    assert answer.is_ok is (problem == "")
+    assert problem in answer.body.get("message", "")
