@@ -4,9 +4,13 @@ import atexit
 import os
 import shutil
 import tempfile
+from pathlib import Path
 
 if "APPLYVIZ_HOME" not in os.environ:
     _home = tempfile.mkdtemp(prefix="applyviz-tests-")
+    # By this key names are put into buckets of counters; a random one lets two names of a test share one now and then.
+    Path(_home, "keys").mkdir(mode=0o700)
+    Path(_home, "keys", "web").write_text("web-key-of-tests-" + "0123456789abcdef" * 3)
     os.environ["APPLYVIZ_HOME"] = _home
     atexit.register(shutil.rmtree, _home, ignore_errors=True)
 
