@@ -1,7 +1,8 @@
-"""Tune Python's garbage collector while a plan is made: it creates very many values, and nearly all of them stay.
+"""Tune Python's garbage collector while a plan is made or run: both create very many values, and nearly all stay.
 
 Full collections would visit every live value again and again as a plan grows: a quarter of its time, without a result.
-So only young objects are collected meanwhile, which still finds the cycles of short-lived objects.
+So only young objects are collected meanwhile, and seldom, which still finds the cycles of short-lived objects. A run
+ends, or gives its worker back, before it waits for long.
 
 The code and the schemas that a process has loaded until its first plan stay until its end, and visiting them is nearly
 all that a full collection costs: they are left out from then on. What has no cycles is still freed at once.
@@ -33,7 +34,7 @@ def _freeze_loaded() -> None:
 
 @contextmanager
 def defer_full_gc() -> Iterator[None]:
-    """Defer full collections until the last plan in progress in this process is ready."""
+    """Defer full collections until the last plan or run in progress in this process has ended."""
     global _depth, _usual  # the collector is shared by the whole process
     with _lock:
         if not _depth:

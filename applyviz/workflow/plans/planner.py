@@ -31,6 +31,7 @@ from applyviz.engine.planning.objects.masking import mask_change
 from applyviz.records.enums import AuditAction, PlanState
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.records.written_queries import WrittenQuery
+from applyviz.sources.collector import defer_full_gc
 from applyviz.workflow import policies
 from applyviz.workflow.audit import trail
 from applyviz.workflow.clusters import impersonation, lifecycle, masking_settings, permissions, states
@@ -348,7 +349,9 @@ def _calculate_claimed(claim: _Claim) -> None:
             _fix_identity(claim)
             _fix_account(claim)
             with connect.open_reader(claim.plan.target.cluster, impersonation.read_identity(claim.plan)) as reader:
-                _calculate(claim, reader, renewer)
+                # Reading, storing and completing make as many lasting values as calculating.
+                with defer_full_gc():
+                    _calculate(claim, reader, renewer)
     except LeaseLostError:
         logger.info("another worker creates plan %s", plan_id)
     except WorkerStoppingError:

@@ -26,6 +26,7 @@ from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.records.enums import Outcome, RolloutState, RunState
 from applyviz.records.models import ApplyRun, ObjectResult
+from applyviz.sources.collector import defer_full_gc
 from applyviz.workflow.clusters import impersonation, permissions
 from applyviz.workflow.foundation import failpoints, sentences
 from applyviz.workflow.foundation.leases import LeaseLostError, LeaseRenewer, WorkerStoppingError
@@ -357,7 +358,7 @@ def execute_run(run_id: int, *, sleep: Callable[[float], None] = time.sleep) -> 
             acting = connect.act_as(transport, impersonation.read_identity(claim.run.plan))
             log = ReadLog(clock.start_steady())
             own, reader = connect.reader_over(cluster, transport), connect.reader_over(cluster, acting, log=log)
-            with LeaseRenewer(claim.keep, release=claim.release) as renewer:
+            with LeaseRenewer(claim.keep, release=claim.release) as renewer, defer_full_gc():
                 clients = _ClusterClients(own, reader, ClusterWriter(acting), sleep, renewer, log)
                 state, error = _carry_out(claim, clients)
         finally:
