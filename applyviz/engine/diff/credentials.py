@@ -17,6 +17,7 @@ from functools import lru_cache
 
 from applyviz.engine.diff.commands import COMMANDS, VALUE, SoughtForm
 from applyviz.engine.diff.known_tokens import BEGINNING, BEGINNINGS, FORM
+from applyviz.engine.objects.values import JSONValue
 
 LONGEST_NAME = 200
 _ENDS = frozenset(
@@ -214,9 +215,11 @@ def is_reference(text: str) -> bool:
     return not text.strip() or _REFERENCE.fullmatch(text.strip()) is not None
 
 
-def holds_value(text: str) -> bool:
-    """Return whether text under the name of a credential is one: no reference, no template, no switch."""
-    return not is_reference(text) and "{{" not in text and text.strip().lower() not in _LITERALS
+def holds_value(value: JSONValue) -> bool:
+    """Return whether a value under the name of a credential is one: no reference, no template, no switch."""
+    if not isinstance(value, str):
+        return not isinstance(value, bool)
+    return not is_reference(value) and "{{" not in value and value.strip().lower() not in _LITERALS
 
 
 def names_list(name: str) -> bool:

@@ -27,8 +27,8 @@ def is_masked(value: JSONValue | bytes, plain: Container[object] = ()) -> bool:
     if isinstance(value, dict) or (not isinstance(value, list | bytes) and isinstance(value, Mapping)):
         if value in plain:
             return False
-        # Hot, too: most parts are texts, and calls for them cost more than the search.
-        return any(map(is_masked, value)) or any(
+        # Hot, too: most parts are texts, and calls for them cost more than the search; a mark holds no line end.
+        return is_masked_text("\n".join(value)) or any(
             (OPEN in item or _OPEN_ESCAPED in item) if type(item) is str else is_masked(item, plain)
             for item in value.values()
         )

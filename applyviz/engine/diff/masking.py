@@ -44,7 +44,7 @@ from applyviz.engine.diff.encoded import decode_all, find_parts
 from applyviz.engine.diff.entry_names import mask_names, write_object
 from applyviz.engine.diff.marks import is_masked
 from applyviz.engine.diff.mask_policy import DEFAULT_POLICY, Beside, MaskPolicy
-from applyviz.engine.diff.patch_parts import list_written
+from applyviz.engine.diff.patch_parts import is_directive, list_written
 from applyviz.engine.diff.plain_values import PlainValues
 from applyviz.engine.diff.repeating import Repeats, find_secrets
 from applyviz.engine.diff.tags import MaskTags, encode, name_items
@@ -54,7 +54,6 @@ from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
 __all__ = ["DEFAULT_POLICY", "Beside", "MaskPolicy", "Masker", "find_secrets", "is_masked", "make_masker", "mask"]
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_DIRECTIVES = frozenset({"delete", "replace", "merge"})
 _NOTES = (("metadata", "annotations"), ("metadata", "labels"))
 _OWNERS = ("metadata", "managedFields")
 _EMBEDDED = "embedded"  # the step of a path into the object that a text holds
@@ -197,14 +196,14 @@ class Masker:
         """Mask the values of a Secret; `data` that `stringData` overrides must not allow a second guess."""
         value, is_encoded = obj[holder], holder == "data"
         if not isinstance(value, Mapping):
-            return value if _is_directive(holder, value) else self.mask_value(value, (*path, holder))
+            return value if is_directive(holder, value) else self.mask_value(value, (*path, holder))
         texts = obj.get("stringData") if is_encoded else None
         overridden: Mapping[str, Any] = texts if isinstance(texts, Mapping) else {}
         masked = {}
         for key, content in value.items():
             stored = "data" if holder == "stringData" else holder
             below = (*path, stored, key, *(("overridden",) if key in overridden else ()))
-            is_shown = _is_directive(key, content)
+            is_shown = is_directive(key, content)
             masked[key] = content if is_shown else self.mask_value(content, below, is_encoded=is_encoded)
         return masked
 
@@ -234,16 +233,28 @@ class Masker:
                 return shown
         embedded = None if self.is_guarded and path[-1] != _LAST_APPLIED else self.plain.parse(value)
         if embedded is not None:
-            masked = self._mask_embedded(embedded, path, value, is_secret=is_secret)
-            if self.repeats.are_in(masked) or self.repeats.are_encoded_in(masked):
-                return self.mask_value(value, path)
-            return masked if masked != value else self._mask_encoded(value, path)
+            return self._mask_held(embedded, path, value, is_secret)
         if self.repeats.are_encoded_in(value):
             return self.mask_value(value, path)
         is_unreadable = bool(value) and (path[-1] == _LAST_APPLIED or (is_secret and "{" in value))
         if is_unreadable or self._looks_secret(value) or self.is_guarded or self.repeats.are_in(value):
             return self.mask_value(value, path)
         return self._walk(value, path)
+
+    def _mask_held(self, embedded: JSONObject | list[JSONValue], path: Path, text: str, is_secret: bool) -> str:
+        """Mask an annotation that holds an object; the request and both results hold the same one."""
+        # Where nothing else of the object decides what is masked of it, it depends on the text and its kind alone.
+        is_alone = not (is_secret or self.is_guarded or self.repeats or self.policy.paths)
+        key = (text, bool(self.beside))
+        if is_alone and self.plain.is_kept(key):
+            return text
+        masked = self._mask_embedded(embedded, path, text, is_secret=is_secret)
+        if self.repeats.are_in(masked) or self.repeats.are_encoded_in(masked):
+            return str(self.mask_value(text, path))
+        masked = masked if masked != text else self._mask_encoded(text, path)
+        if is_alone and masked == text:
+            self.plain.keep(key)
+        return masked
 
     def _mask_encoded(self, text: str, path: Path) -> str:
         """Mask the parts of a text that hold, encoded, an object with masked values; the rest is read as it is."""
@@ -267,7 +278,7 @@ class Masker:
     def _looks_secret(self, text: str) -> bool:
         return looks_secret(text) or self.policy.passwords.are_in(text)
 
-    def _mask_embedded(self, embedded: Mapping[str, Any] | list[Any], path: Path, text: str, *, is_secret: bool) -> str:
+    def _mask_embedded(self, embedded: JSONObject | list[JSONValue], path: Path, text: str, *, is_secret: bool) -> str:
         """Mask an object inside text; it has its own author, so only its own values count as secrets."""
         inside = replace(self, beside=(), is_guarded=False, is_resolved=False)
         if self.beside:
@@ -309,7 +320,7 @@ class Masker:
         masked = {k: self._walk(v, (*path, k)) for k, v in value.items()}
         named = value.get("value")
         names = [name for name in (value.get("name"), value.get("key")) if isinstance(name, str)]
-        if named is not None and any(map(self._is_credential, names)) and _holds_value(named):
+        if named is not None and any(map(self._is_credential, names)) and holds_value(named):
             masked["value"] = self.mask_value(named, (*path, "value"))
         if self.policy.has_plain:
             masked |= {k: self._mask_entries(v, (*path, k)) for k, v in value.items() if names_list(k)}
@@ -373,11 +384,10 @@ class Masker:
 
     def _is_named(self, path: Path) -> bool:
         """Return whether the policy names a field: of this object, or of one that a text of it holds."""
-        paths = self.policy.paths
-        if not paths:
+        if not self.policy.paths:
             return False
         ends = (path[n + 1 :] for n, step in enumerate(path) if step == _EMBEDDED)
-        return any(compile_globs(paths).fullmatch(".".join(one)) is not None for one in (path, *ends))
+        return any(compile_globs(self.policy.paths).fullmatch(".".join(one)) is not None for one in (path, *ends))
 
     @property
     def _shown(self) -> frozenset[str]:
@@ -388,11 +398,3 @@ class Masker:
         if self.policy.has_plain and name not in self._shown and names_credential(name):
             return True
         return bool(self.policy.names) and compile_globs(self.policy.names).fullmatch(name[:1000]) is not None
-
-
-def _is_directive(key: str, content: JSONValue) -> bool:
-    return key == "$patch" and isinstance(content, str) and content in _DIRECTIVES
-
-
-def _holds_value(value: JSONValue) -> bool:
-    return holds_value(value) if isinstance(value, str) else not isinstance(value, bool)

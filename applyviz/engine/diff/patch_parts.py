@@ -1,10 +1,17 @@
-"""What the operations of a JSON patch write, as parts of the object."""
+"""The parts of patches: what the operations of a JSON patch write, and the directives of a strategic merge patch."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
 from applyviz.engine.objects.values import JSONObject, JSONValue
+
+_DIRECTIVES = frozenset({"delete", "replace", "merge"})
+
+
+def is_directive(name: str, content: JSONValue) -> bool:
+    """Return whether a field is a directive of a strategic merge patch."""
+    return name == "$patch" and isinstance(content, str) and content in _DIRECTIVES
 
 
 def read_pointer(pointer: str) -> list[str]:

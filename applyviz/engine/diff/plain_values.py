@@ -26,6 +26,7 @@ from applyviz.engine.diff.passwords import NO_PASSWORDS, Passwords
 from applyviz.engine.objects.values import JSONObject, JSONValue
 
 _TEMPLATES = frozenset({"template", "secretTemplate"})
+_OF_TEMPLATES = ("data", "stringData", "binaryData")
 _SEALED = "encryptedData"
 _SCALARS = frozenset({type(None), bool, int, float})
 # Of the texts that were judged plain, hashes are kept: a text may be a secret that looks like any other text. Their key
@@ -79,7 +80,18 @@ class PlainValues:
     - `passwords`: an object of a kind that has any is not plain, nor a text that may hold one.
     """
 
-    __slots__ = ("_has_paths", "_ids", "_kept", "_names", "_objects", "_passwords", "_searched", "_seen", "_texts")
+    __slots__ = (
+        "_has_paths",
+        "_ids",
+        "_kept",
+        "_names",
+        "_notes",
+        "_objects",
+        "_passwords",
+        "_searched",
+        "_seen",
+        "_texts",
+    )
 
     def __init__(
         self, names: tuple[str, ...] = (), paths: tuple[str, ...] = (), passwords: Passwords = NO_PASSWORDS
@@ -92,6 +104,7 @@ class PlainValues:
         self._texts: dict[str, bool] = {}
         self._searched: dict[str, bool] = {}
         self._objects: dict[str, JSONObject | list[JSONValue] | None] = {}
+        self._notes: set[tuple[str, bool]] = set()
         self._kept: list[object] = []
 
     def add(self, value: JSONValue | bytes) -> None:
@@ -106,6 +119,14 @@ class PlainValues:
             found = self._objects[text] = parse_embedded(text)
             self.add(found)
         return self._objects[text]
+
+    def keep(self, note: tuple[str, bool]) -> None:
+        """Remember that an annotation is shown whole, in objects made from versions or in others."""
+        self._notes.add(note)
+
+    def is_kept(self, note: tuple[str, bool]) -> bool:
+        """Return whether an annotation was remembered as shown whole in such an object."""
+        return note in self._notes
 
     def holds_no_credential(self, text: str) -> bool:
         """Return whether no part of a text looks like a credential; each text is searched once."""
@@ -147,10 +168,13 @@ class PlainValues:
         return is_plain
 
     def _exclude_templates(self, value: dict[str, object]) -> bool:
-        """Exclude the values of Secrets that a controller makes from a template; return whether there are any."""
+        """Exclude the values of Secrets that a controller makes from a template; return whether there are any.
+
+        - A template of pods has none: it is as plain as its parts.
+        """
         found = False
         for template in (value[name] for name in _TEMPLATES & value.keys()):
-            for content in template.values() if isinstance(template, dict) else ():
+            for content in map(template.get, _OF_TEMPLATES) if isinstance(template, dict) else ():
                 if isinstance(content, dict):
                     found = True
                     self._ids -= {id(template), id(content)}

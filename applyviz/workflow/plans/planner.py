@@ -348,10 +348,10 @@ def _calculate_claimed(claim: _Claim) -> None:
             states.require_open(claim.plan.target.cluster)
             _fix_identity(claim)
             _fix_account(claim)
-            with connect.open_reader(claim.plan.target.cluster, impersonation.read_identity(claim.plan)) as reader:
-                # Reading, storing and completing make as many lasting values as calculating.
-                with defer_full_gc():
-                    _calculate(claim, reader, renewer)
+            identity = impersonation.read_identity(claim.plan)
+            # Reading, storing and completing make as many lasting values as calculating.
+            with connect.open_reader(claim.plan.target.cluster, identity) as reader, defer_full_gc():
+                _calculate(claim, reader, renewer)
     except LeaseLostError:
         logger.info("another worker creates plan %s", plan_id)
     except WorkerStoppingError:

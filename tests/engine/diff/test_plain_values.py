@@ -67,6 +67,7 @@ NAMES = [
     "spec",
     "password",
 ]
+NAMES += ["template", "secretTemplate", "binaryData"]
 NAMES += ["secretKey", "apiToken", "containers", "env", "args", f"{OPEN} x", "last-applied"]
 SCALARS = st.none() | st.booleans() | st.integers(-5, 5) | st.just(1.5) | st.sampled_from([*TEXTS, "Secret", "DB_PASS"])
 VALUES = st.recursive(
@@ -90,6 +91,9 @@ class _NothingIsPlain(PlainValues):
     def holds_no_credential(self, text):
         return False
 
+    def is_kept(self, note):
+        return False
+
 
 @given(OBJECTS, st.sampled_from(KINDS), st.sampled_from(POLICIES))
 def test_the_shortcut_shows_what_masking_shows(obj, gvk, policy):
@@ -111,6 +115,45 @@ def test_values_of_one_change_share_what_is_known(objs):
     for obj in objs:
         alone = mask(obj, gvk=KINDS[0], tag_key=KEY)
         assert mask(obj, gvk=KINDS[0], tag_key=KEY, plain=shared) == alone
+
+
+ANNOTATED = st.dictionaries(st.sampled_from([LAST_APPLIED, "note"]), st.sampled_from(TEXTS), max_size=2)
+
+
+@given(OBJECTS, st.lists(ANNOTATED, min_size=2, max_size=3), st.sampled_from(KINDS), st.sampled_from(POLICIES))
+def test_an_annotation_is_shown_alike_in_each_version_of_a_change(obj, annotated, gvk, policy):
+    first, *others = ({**obj, "metadata": {"name": "a", "annotations": one}} for one in annotated)
+
+    def mask_all(plain):
+        shown = mask(first, gvk=gvk, tag_key=KEY, policy=policy, plain=plain)
+        beside = (Beside(first, shown, plain),)
+        mixed = [mask(one, gvk=gvk, tag_key=KEY, policy=policy, beside=beside, plain=plain) for one in others * 2]
+        live = [mask(one, gvk=gvk, tag_key=KEY, policy=policy, plain=plain, is_live=True) for one in others]
+        return [shown, *mixed, *live]
+
+    assert mask_all(PlainValues(policy.names, policy.paths, policy.passwords)) == mask_all(_NothingIsPlain())
+
+
+def test_an_annotation_of_a_result_is_not_searched_again(monkeypatch):
+    searched, text = [], json.dumps({"kind": "Deployment", "metadata": {"name": "a"}, "spec": {"a": "/b"}})
+    monkeypatch.setattr(masking, "find_parts", lambda text: searched.append(text) or [])
+    obj, plain = {"metadata": {"annotations": {LAST_APPLIED: text}}}, PlainValues()
+    beside = (Beside({}, {}),)
+
+    shown = [mask(obj, gvk=KINDS[0], tag_key=KEY, beside=beside, plain=plain) for _ in range(3)]
+
+    assert shown == [obj] * 3
+    assert searched == [text]
+
+
+@pytest.mark.parametrize(("holder", "is_plain"), [("spec", True), ("data", False), ("stringData", False)])
+def test_a_template_is_plain_unless_it_holds_values_of_a_secret(holder, is_plain):
+    plain, template = PlainValues(), {"metadata": {"labels": {"a": "b"}}, holder: {"a": "b"}}
+    obj = {"spec": {"template": template}}
+    plain.add(obj)
+
+    assert [one in plain for one in (obj, template, template[holder])] == [is_plain] * 3
+    assert template["metadata"] in plain
 
 
 def test_a_plain_part_is_the_very_same():
