@@ -47,11 +47,6 @@ EXCEPTIONS = (
     ),
     NamedException(
         ("risks",),
-        ("smp3.jsonl.gz line 323:",),
-        "entries of the record that are there twice: the patch removes one that the manifest has, and the next adds it",
-    ),
-    NamedException(
-        ("risks",),
         ("smp3.jsonl.gz line 55:", "ssa.jsonl.gz line 542:"),
         "no cluster holds an object that is being deleted and has no finalizer: the write ends it",
     ),

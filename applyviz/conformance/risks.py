@@ -12,25 +12,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
-from applyviz.conformance import covering, object_facts
+from applyviz.conformance import covering, object_facts, repetition
 from applyviz.conformance.cases import CaseResult
 from applyviz.conformance.covering import NOTHING
-from applyviz.conformance.inputs import HeldCluster, Planned
+from applyviz.conformance.inputs import Planned
 from applyviz.conformance.shown import ShownObject
 from applyviz.engine.diff.structural import is_equal_in_meaning
 from applyviz.engine.merge.last_applied import ANNOTATION
-from applyviz.engine.objects.errors import ApplyVizError
-from applyviz.engine.objects.exchange import JSON_PATCH, Request
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.requests.client_side import apply_client_side
-from applyviz.engine.requests.members import place_member
 from applyviz.engine.requests.options import SERVER_SIDE_MANAGER, ApplyMode
 from applyviz.engine.schema.walk import list_leaves
 
@@ -42,7 +38,6 @@ _OF_REFUSALS = frozenset(
     }
 )
 _TEMPLATE = ("spec", "template")
-_ORDER = "$setElementOrder/"
 _ROLLED = frozenset({"Deployment", "StatefulSet", "DaemonSet"})
 _IMMUTABLE = re.compile(
     r"immutable|updates? to \S+ (spec )?for fields other than|may not change|cannot change|"
@@ -125,12 +120,7 @@ class Facts:
     @cached_property
     def moves(self) -> bool:
         """Whether a value differs, beside the records of server and kubectl."""
-        return self.is_written and (self.live is None or self._moves(self.live, self.after))
-
-    def _moves(self, before: JSONObject, after: JSONObject) -> bool:
-        has_status = self.planned.kind is not None and self.planned.kind.has_status
-        left, right = (covering.strip(obj, has_status=has_status) for obj in (before, after))
-        return any(covering.find_difference(left, right))
+        return self.is_written and (self.live is None or repetition.moves(self.planned, self.live, self.after))
 
     @property
     def moves_back(self) -> bool:
@@ -186,37 +176,12 @@ class Facts:
 
     @cached_property
     def repeats(self) -> bool:
-        """Whether a patch is sent, and kubectl's own apply of the same manifest sends one again at once.
+        """Whether a patch is sent, and kubectl's own apply of the same manifest sends one again that changes nothing.
 
-        - Where nothing is sent because nothing would change, nothing is sent later either. A second apply that changes
-          something is no repetition.
+        - Where nothing is sent because nothing would change, nothing is sent later either.
         """
-        if self.planned.mode is ApplyMode.SERVER or self.live is None or not self.is_written:
-            return False
-        cluster, change = HeldCluster(self.planned.given), self.planned.change
-        if not cluster.run(change):
-            return False
-        before = cluster.find(change)
-        is_sent = any(_says_more_than_order(request.body) for request in self._apply(cluster))
-        return is_sent and not self._moves(before or {}, cluster.find(change) or {})
-
-    def _apply(self, cluster: HeldCluster) -> list[Request]:
-        """Run kubectl's own apply, and return the patches that it sent."""
-        catalog = self.planned.given.catalog
-        options = replace(self.planned.options, takes_client_side=False, has_preconditions=False)
-        member = place_member(self.manifest, options=options, catalog=catalog)
-        flow = apply_client_side(member.obj, resource=member.resource, kind=member.kind, options=options)
-        sent: list[Request] = []
-        try:
-            request = next(flow)
-            while True:
-                if request.method == "PATCH" and request.content_type != JSON_PATCH:
-                    sent.append(request)
-                request = flow.send(cluster.handle(request))
-        except StopIteration:
-            return sent
-        except ApplyVizError:
-            return sent  # the server refuses what is sent again: a null in a list is dropped only where the list is new
+        is_patched = self.planned.mode is ApplyMode.CLIENT and self.live is not None and self.is_written
+        return is_patched and repetition.is_sent_again(self.planned)
 
     @cached_property
     def is_changed_by_server(self) -> bool:
@@ -284,28 +249,6 @@ class Facts:
         """Whether a list of an object gets an empty entry."""
         before, after = (get_at(obj, path, None) or [] for obj in (self.live, self.after))
         return {} in after and {} not in before
-
-
-def _says_more_than_order(patch: JSONValue) -> bool:
-    """Return whether a patch holds more than the order of entries, which kubectl sends where somebody else has some."""
-    if not isinstance(patch, Mapping) or not patch:
-        return True
-    ordered = {name.removeprefix(_ORDER) for name in patch if name.startswith(_ORDER)}
-    kept = {name: value for name, value in patch.items() if not name.startswith(_ORDER)}
-    return any(
-        any(map(_entry_says_more, value))
-        if name in ordered and isinstance(value, list)
-        else _says_more_than_order(value)
-        for name, value in kept.items()
-    )
-
-
-def _entry_says_more(entry: JSONValue) -> bool:
-    """Return whether an entry of an ordered list holds more than its key and the order of lists below."""
-    if not isinstance(entry, Mapping):
-        return True
-    below = {name: value for name, value in entry.items() if isinstance(value, Mapping | list)}
-    return len(entry) - len(below) > 1 or (bool(below) and _says_more_than_order(below))
 
 
 def _differ(wanted: JSONValue, found: JSONValue) -> bool:

@@ -73,6 +73,16 @@ def test_risk_that_is_missing_is_noticed(kind, before, after):
     assert list(risks.find_wrong(risks.Facts(planned), told - {kind})) == [f"{kind} is missing"]
 
 
+def test_patch_that_is_sent_again_after_an_apply_that_changes_something_repeats():
+    ports = "ports: [{containerPort: 9090}, {containerPort: 9090, protocol: UDP}]"
+    before = DEPLOYMENT.replace("image: 'web:1'", f"image: 'web:1', {ports}").replace("replicas: 2", "replicas: null")
+    planned = plan(before, before.replace("{containerPort: 9090}, ", ""))  # removes both; the next adds one again
+    told = {risk.kind.slug for risk in planned.change.risks}
+
+    assert {"shared-merge-key", "repeating-patch"} <= told
+    assert list(risks.find_wrong(risks.Facts(planned), told)) == []
+
+
 @pytest.mark.parametrize("kind", sorted(risks.PREDICATES))
 def test_risk_that_is_false_is_noticed(kind):
     planned = plan("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {k: a}}", SAME)

@@ -89,8 +89,16 @@ def _repeats(patch: JSONObject, after: JSONObject, at: _Place) -> Iterator[tuple
             yield from _repeats(value, before, below)
         elif isinstance(value, list) and value and below.is_merged and isinstance(before, list | None):
             yield from _repeat_entries(value, before or [], below)
-        else:
+        elif not _only_adds(value, before, below):
             yield below.path, _find_cause(below, value, before, is_there=name in after)
+
+
+def _only_adds(value: JSONValue, before: JSONValue, at: _Place) -> bool:
+    """Return whether the next apply only adds values that a set lacks: the one after that sends nothing."""
+    node, kept = at.node, before or []
+    if node is None or "merge" not in node.patch_strategy or node.patch_merge_key:
+        return False
+    return isinstance(value, list) and bool(value) and isinstance(kept, list) and not any(one in kept for one in value)
 
 
 def _index(entries: list[JSONValue], key: tuple[str, ...]) -> dict[JSONValue, Mapping[str, JSONValue]]:

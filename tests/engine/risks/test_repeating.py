@@ -72,3 +72,15 @@ def test_status_with_a_subresource_is_ignored(status):
     change = box.plan_one(QUOTA.replace('"5"', '"6"') + f"status: {status}\n", CLIENT)
 
     assert set(list_causes(change).values()) == {"the server ignores status here"}
+
+
+def test_value_of_a_set_that_the_next_apply_adds_is_no_repetition():
+    finalizers = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, finalizers: [%s]}\n"
+    box = Box()
+    box.run(box.plan(finalizers % "a.io/b, a.io/c, a.io/c", CLIENT))
+
+    change = box.plan_one(finalizers % "a.io/c, a.io/b", CLIENT)
+
+    (request,) = (one for one in change.requests if one.is_write)
+    assert request.body["metadata"]["$deleteFromPrimitiveList/finalizers"] == ["a.io/c"]
+    assert list_causes(change) == {}
