@@ -45,25 +45,30 @@ kind: ConfigMap
 metadata: {name: own-record, annotations: {%s}}
 data: {a: "1"}
 """
+APPLIED = SET.replace("{%s}", "{}")
+REPLACED_RECORD = "kubectl would send it, and the server would replace it with the manifest."
 
 
 @pytest.mark.parametrize(
-    ("before", "told", "conflicts"),
+    ("before", "told", "conflicts", "forces"),
     [
-        ("", "kubectl would send it, and the server would replace it with the manifest.", False),
-        (SET.replace("{%s}", "{}"), "kubectl would send it and conflict with kubectl-client-side-apply.", True),
+        ("", REPLACED_RECORD, False, False),
+        (APPLIED, "kubectl would send it and conflict with kubectl-client-side-apply.", True, False),
+        (APPLIED, REPLACED_RECORD, False, True),
     ],
-    ids=["new", "applied client-side"],
+    ids=["new", "applied client-side", "forced"],
 )
-def test_record_in_a_manifest_does_with_kubectl_what_the_risk_says(control_plane, before, told, conflicts):
-    product, namespace = Product(control_plane), f"own-record-{conflicts}".lower()
+def test_record_in_a_manifest_does_with_kubectl_what_the_risk_says(control_plane, before, told, conflicts, forces):
+    product, namespace = Product(control_plane), f"own-record-{conflicts}-{forces}".lower()
     product.plane.kubectl("create", "namespace", namespace)
     if before:
         install(product.plane, {"a.yaml": before}, namespace)
     manifest = SET % RECORD
 
-    plan = product.plan({"a.yaml": manifest}, ApplyOptions(namespace=namespace, field_manager="kubectl"))
-    kubectl = product.plane.kubectl("apply", "--server-side", "-n", namespace, "-f", "-", stdin=manifest, check=False)
+    options = ApplyOptions(namespace=namespace, field_manager="kubectl", takes_over=forces)
+    plan = product.plan({"a.yaml": manifest}, options)
+    command = ("apply", "--server-side", *(["--force-conflicts"] if forces else []), "-n", namespace, "-f", "-")
+    kubectl = product.plane.kubectl(*command, stdin=manifest, check=False)
 
     (change,) = map(changes.read_masked, plan.changes.all())
     assert [describe_risk(one) for one in change.risks if one.kind is RECORD_IGNORED] == [

@@ -194,12 +194,12 @@ def find_record(subject: RiskSubject) -> Iterator[Risk]:
 
 
 def _find_fate(subject: RiskSubject, wanted: JSONValue) -> dict[str, str]:
-    """Return what `kubectl apply` does with the last-applied annotation of a manifest."""
+    """Return what `kubectl apply` does with the last-applied annotation of a manifest; forced, it never conflicts."""
     if not subject.is_server_side:
         return {"how": "client"}
     others = [one for one in list_entries(subject.live) if (one.get("manager"), one.get("operation")) != _APPLIED]
     owners = dict.fromkeys(str(one.get("manager")) for one in others if owns_at(one, fields(*_RECORD)))
-    if not owners or get_at(subject.live, _RECORD) == wanted:
+    if subject.is_forced or not owners or get_at(subject.live, _RECORD) == wanted:
         return {"how": "server"}
     return {"how": "conflict", "owners": ", ".join(owners)}
 

@@ -149,7 +149,8 @@ class RiskSubject:
     - `resource_versions`: apiVersions of this group that the cluster serves; () if unknown.
     - `taken_managers`: field managers whose Update entries this one takes over before it applies.
     - `is_merge_only`: the server refused the object or left it alone, so `merged` was not completed by defaults;
-      `refused_fields`: the fields that the server names; `is_unchanged`: nothing is written.
+      `refused_fields`: the fields that the server names; `is_unchanged`: nothing is written; `is_forced`: an apply is
+      sent with force, so that it never conflicts.
     - `plural`: the resource's name; `dry_run_answer`: why the server's dry run gave no result, "" if it did.
     """
 
@@ -174,6 +175,7 @@ class RiskSubject:
     is_merge_only: bool = False
     refused_fields: tuple[str, ...] = ()
     is_unchanged: bool = False
+    is_forced: bool = False
 
     @property
     def result(self) -> JSONObject | None:

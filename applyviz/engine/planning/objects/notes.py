@@ -19,7 +19,7 @@ from applyviz.engine.planning.model.server_chosen import without_chosen
 from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.objects.progress import moved_live
 from applyviz.engine.planning.objects.request_answerer import unknown_kind
-from applyviz.engine.planning.objects.write_risks import add_write_risks
+from applyviz.engine.planning.objects.write_risks import add_write_risks, is_forced
 from applyviz.engine.requests.members import Member
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.engine.requests.takeover import find_managers
@@ -161,6 +161,7 @@ def add_notes(
         is_merge_only=change.operation in (Operation.ERROR, Operation.BLOCKED),
         refused_fields=tuple(error.field for error in change.server_errors),
         is_unchanged=change.operation is Operation.UNCHANGED,
+        is_forced=is_forced(change),
     )
     reasons = _explain(change, member, document, options, memo)
     blocked_removals = _find_blocked_removals(change, member, reasons, options, context)

@@ -57,8 +57,13 @@ def _find_overwritten(change: PlannedObject, own: Collection[str]) -> set[str]:
     return lost
 
 
+def is_forced(change: PlannedObject) -> bool:
+    """Return whether a server-side apply is sent with force."""
+    return any(r.is_write and r.query.get("force") == "true" for r in change.requests)
+
+
 def _find_forced(change: PlannedObject, own: Collection[str]) -> Risk | None:
-    if not any(r.is_write and r.query.get("force") == "true" for r in change.requests):
+    if not is_forced(change):
         return None
     owners = _find_overwritten(change, own)
     level = RiskLevel.HIGH if owners else RiskLevel.INFO
