@@ -39,6 +39,7 @@ from applyviz.engine.requests.flow import Flow, is_invalid, is_not_found
 from applyviz.engine.requests.members import Member
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.engine.schema.model import KindSchema, Resource, SchemaOrigin
+from applyviz.engine.schema.nulls import has_dropped_null
 from applyviz.engine.schema.unconditional import ANY_VERSION, can_name_any_version
 
 _REPLACED = "the server accepts the deletion and the new object; what it fills in is estimated"
@@ -314,9 +315,16 @@ class RequestAnswerer:
         query = {name: value for name, value in request.query.items() if name != "force"}
         return Request("PUT", request.path, query, JSON, body, request.ref, "try")
 
+    def _hides_null(self, merged: JSONObject) -> bool:
+        """Return whether the update that stands in for an apply drops a null that the server may refuse."""
+        kind = self.member.kind
+        return kind is not None and kind.is_custom and has_dropped_null(merged, kind.root)
+
     def _reason_against(self, calculated: Answer) -> str:
         if self.has_moved and not calculated.is_ok:
             return "field ownership moves first, and no dry run can build on that"
+        if self.has_moved and self._hides_null(calculated.body):
+            return "field ownership moves first, and a dry-run update drops the nulls of the manifest"
         gvk = self.member.resource.gvk
         if (gvk.group, gvk.kind) in self.context.kinds_created:
             return f"kind {gvk.kind} is defined by the same set"
