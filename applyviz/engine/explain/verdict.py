@@ -75,11 +75,17 @@ def judge_server(versions: ObjectVersions, path: FieldPath, row: Row) -> LeafExp
     if path == TEMPLATE_GENERATION and live is not MISSING and merged is MISSING:
         return LeafExplanation(operation, Reason.SERVER_CHANGED, stage=Stage.SERVER)
     is_left = operation is UNCHANGED and path in versions.manifest
-    if merged in (MISSING, None) and not is_left and versions.merged.find_above(path) is None:
+    if merged in (MISSING, None) and not is_left and _is_free(versions, path):
         if operation in (FieldOperation.SET, FieldOperation.CHANGED):
             operation = FieldOperation.DEFAULTED
         return LeafExplanation(operation, Reason.SERVER_DEFAULT, stage=Stage.DEFAULTS)
     return LeafExplanation(operation, Reason.SERVER_CHANGED, stage=Stage.SERVER)
+
+
+def _is_free(versions: ObjectVersions, path: FieldPath) -> bool:
+    """Return whether the merge asks for nothing at or above a path; a map without fields leaves room for defaults."""
+    above = versions.merged.find_above(path)
+    return above is None or versions.merged.get(above) == {}
 
 
 def _is_emptied(versions: ObjectVersions, path: FieldPath, after: JSONValue) -> bool:

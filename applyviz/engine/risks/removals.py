@@ -13,20 +13,21 @@ from applyviz.engine.objects.lookups import ABSENT, FieldFinder
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.ownership.migrate import LAST_APPLIED_PATH
-from applyviz.engine.risks.model import Risk, RiskKind, RiskSubject
+from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskSubject, Templates
 from applyviz.engine.risks.owners import fields_of, is_ours, list_entries, owns_at
 from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import path_of, position_of
 
-REMOVAL_WILL_NOT_HAPPEN = RiskKind(
-    "removal-will-not-happen",
-    "Removal will not happen",
-    lambda f: (
-        "Your manifest sets this field to null, but it stays: {owners} owns it."
-        if f.get("is_null")
-        else "You no longer set this field, but it stays: {owners} still owns it.",
-    ),
-)
+
+def _describe(f: Facts) -> Templates:
+    if f.get("is_null") == "below":
+        return ("Your manifest sets this field to null, but what {owners} owns in it stays.",)
+    if f.get("is_null"):
+        return ("Your manifest sets this field to null, but it stays: {owners} owns it.",)
+    return ("You no longer set this field, but it stays: {owners} still owns it.",)
+
+
+REMOVAL_WILL_NOT_HAPPEN = RiskKind("removal-will-not-happen", "Removal will not happen", _describe)
 
 
 def _merge_tries(tries: list[JSONObject]) -> JSONObject:
@@ -94,6 +95,6 @@ def find_null(subject: RiskSubject) -> Iterator[Risk]:
             path = path_of(subject, (*where, name))
             owners = [e for e in others if owns_at(e, path)] if merged.find(path) not in (ABSENT, None) else []
             if owners:
-                yield REMOVAL_WILL_NOT_HAPPEN.at(
-                    path, {"owners": _name(owners), "is_null": "yes"}, position_of(subject, (*where, name))
-                )
+                how = "yes" if all(_owns(fields_of(e), path) for e in owners) else "below"
+                facts = {"owners": _name(owners), "is_null": how}
+                yield REMOVAL_WILL_NOT_HAPPEN.at(path, facts, position_of(subject, (*where, name)))
