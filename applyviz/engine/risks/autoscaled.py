@@ -33,16 +33,27 @@ _ADVICE_OF_STEP = {
 }
 
 
+_DROPPED = {
+    "nobody": "The manifest no longer sets replicas, and nothing else does: ",
+    "nobody, null": "The manifest sets replicas to null, and nothing else sets it: ",
+    "scaler": "{scaler} scales this object, and the manifest no longer sets replicas: ",
+    "scaler, null": "{scaler} scales this object, and the manifest sets replicas to null: ",
+}
+
+
+def _describe_reset(f: Facts) -> str:
+    if f["reset"] == "unset":
+        return "the field is removed."
+    is_more = f["live"].isdigit() and f["reset"].isdigit() and int(f["reset"]) > int(f["live"])
+    return "it rises from {live} to {reset}." if is_more else "it drops from {live} to {reset}."
+
+
 def _describe_scaled(f: Facts) -> Templates:
     advice = _ADVICE_OF_STEP[f["step"]].value
-    if "reset" in f and not f["scaler"]:
-        first = "The manifest no longer sets replicas, and nothing else does: "
-        first += "the field is removed." if f["reset"] == "unset" else "it drops from {live} to {reset}."
-        return (first, Advice.REPLICAS_KEEP.value, advice)
     if "reset" in f:
-        first = "{scaler} scales this object, and the manifest no longer sets replicas: "
-        first += "the field is removed." if f["reset"] == "unset" else "it drops from {live} to {reset}."
-        return (first, Advice.REPLICAS_KEEP.value, advice)
+        first = _DROPPED[("scaler" if f["scaler"] else "nobody") + (", null" if f.get("is_null") else "")]
+        keep = (Advice.REPLICAS_KEEP.value,) if f["step"] else ()  # the live count stays without the null
+        return (first + _describe_reset(f), *keep, advice)
     live = ("It is {live} now.",) if f.get("live") else ()
     return ("{scaler} scales this object, but the manifest also sets replicas: {wanted}.", *live, advice)
 
@@ -116,10 +127,12 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
     if not scaler and not (reset and _is_workload(subject)):
         return
     live = get_at(subject.live, _SPEC)
-    facts = {"scaler": scaler, "live": "" if live is None else str(live)}
+    step, facts = _find_step(subject), {"scaler": scaler, "live": "" if live is None else str(live)}
     if wanted is None:
-        facts |= {"reset": reset, "step": "hand over" if subject.is_server_side else "forget"}
+        is_null = "replicas" in (get_at(subject.manifest, ("spec",)) or {})
+        dropped = "hand over" if subject.is_server_side else "forget"  # it is reset, so nobody else keeps it
+        facts |= {"reset": reset, "is_null": "yes" if is_null else "", "step": step if is_null else dropped}
     else:
-        facts |= {"wanted": str(wanted), "step": _find_step(subject)}
+        facts |= {"wanted": str(wanted), "step": step}
     level = RiskLevel.MEDIUM if wanted is not None else RiskLevel.HIGH
     yield AUTOSCALED_FIELD.at(_REPLICAS, facts, position_of(subject, _SPEC), level=level)
