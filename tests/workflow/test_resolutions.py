@@ -1,5 +1,7 @@
 """Decisions on conflicts: three ways out, one field and field manager each, carried by later plans."""
 
+from dataclasses import replace
+
 import pytest
 
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
@@ -7,7 +9,7 @@ from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import AuditAction, RunState
 from applyviz.records.models import AuditEntry, Plan, Resolution
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError
-from applyviz.workflow.plans import planner, resolutions, reviews
+from applyviz.workflow.plans import changes, planner, resolutions, reviews
 from tests.shared_stories import share_story
 from tests.stories import SETTINGS, config_map
 
@@ -107,6 +109,26 @@ def test_taking_over_forces_nothing_that_nobody_saw(team, plan):
     assert following.options.get("takes_over", False) is False
     assert run.state == RunState.STALE
     assert team.live()["data"]["c"] == "by hand, later"
+
+
+def test_impossible_resolution_leaves_a_conflict_open_and_cannot_be_chosen(team, plan, monkeypatch):
+    read = changes.read_masked
+
+    def forbid(row):
+        change = read(row)
+        first, *others = change.open_fields
+        options = tuple(replace(o, is_possible=o.resolution is ResolutionKind.OVERWRITE) for o in first.options)
+        return replace(change, open_fields=(replace(first, options=options), *others))
+
+    monkeypatch.setattr(changes, "read_masked", forbid)
+    (possible,) = resolutions.choose_everywhere(plan, ResolutionKind.GIVE_UP)
+    overwritten = resolutions.choose_everywhere(plan, ResolutionKind.OVERWRITE)
+    (other,) = (one for one in overwritten if one.path != possible.path)
+
+    assert possible.path == ("f:data", "f:b")
+    with pytest.raises(NotPossibleError, match="the conflict would stay; choose another resolution"):
+        reviews.replan_review(plan.review, by=team.alice, choices=[replace(other, resolution=ResolutionKind.GIVE_UP)])
+    assert not Resolution.objects.exists()
 
 
 def test_conflict_that_is_not_there_cannot_be_decided(team, plan):

@@ -85,24 +85,37 @@ def choose_everywhere(plan: Plan, resolution: ResolutionKind, *, scope: Resoluti
     """Return the same resolution for every open conflict of a plan, or for those within a scope.
 
     - A field that conflicts with several managers is resolved for all of them, or stays open.
+    - A conflict for which this resolution is not possible stays open.
     """
     scope = scope or ResolutionScope()
     return [
         Choice(change.ref, conflict.path, conflict.manager, resolution)
         for _position, change in list_refused(plan, scope)
         for conflict in list_open(change)
-        if scope.has(conflict)
+        if scope.has(conflict) and is_possible(change, conflict.path, resolution)
     ]
 
 
+def is_possible(change: PlannedObject, path: FieldPath, resolution: ResolutionKind) -> bool:
+    """Return whether an open conflict of an object can be resolved so, as far as its plan knows."""
+    options = (o for field in change.open_fields if field.path == path for o in field.options)
+    return all(o.is_possible for o in options if o.resolution is resolution)
+
+
 def _check_open(plan: Plan, choices: Iterable[Choice]) -> None:
-    found = {(change.ref.key, c.path, c.manager) for _position, change in list_refused(plan) for c in change.conflicts}
+    found = {
+        (change.ref.key, c.path, c.manager): change
+        for _position, change in list_refused(plan)
+        for c in change.conflicts
+    }
     for choice in choices:
-        if (choice.ref.key, choice.path, choice.manager) not in found:
-            where = f"{choice.ref} {render_path(choice.path)}"
+        where = {"where": f"{choice.ref} {render_path(choice.path)}", "manager": choice.manager}
+        change = found.get((choice.ref.key, choice.path, choice.manager))
+        if change is None:
+            raise NotPossibleError(_("%(where)s has no open conflict with %(manager)s; reload the plan") % where)
+        if not is_possible(change, choice.path, choice.resolution):
             raise NotPossibleError(
-                _("%(where)s has no open conflict with %(manager)s; reload the plan")
-                % {"where": where, "manager": choice.manager}
+                _("%(where)s cannot be resolved this way: the conflict would stay; choose another resolution") % where
             )
 
 
@@ -147,7 +160,8 @@ def record_choices(plan: Plan, choices: Iterable[Choice], *, by: Person, note: s
 
     - A later resolution of a field replaces the earlier one.
     - A path that names a list entry by a masked value stays masked, with the number of the plan that shows it so.
-    - Raises `NotPossibleError` for a conflict that the plan does not have, or no longer has.
+    - Raises `NotPossibleError` for a conflict that the plan does not have, or no longer has, and for a resolution that
+      is not possible.
     """
     choices = list(choices)
     if not choices:

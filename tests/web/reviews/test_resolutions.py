@@ -199,6 +199,20 @@ def test_conflict_that_stays_without_the_field_says_why_and_can_only_be_overwrit
     assert "does not set this field itself" not in text
 
 
+def test_resolution_that_is_possible_nowhere_is_refused_with_the_reason(as_alice, alice):
+    change = builders.build_change()
+    overwrite, *others = change.open_fields[0].options
+    stays = (overwrite, *(replace(one, is_possible=False) for one in others))
+    plan = rows.make_plan(alice, [replace(change, open_fields=(replace(change.open_fields[0], options=stays),))])
+    address = reverse("reviews:resolve-everywhere", args=[plan.review.number, 1])
+
+    answer = as_alice.get(address, {"resolution": "give-up", "scope": ""})
+
+    assert answer.status_code == 409
+    assert "o conflict of this selection can be resolved this way" in answer.content.decode()
+    assert as_alice.get(address, {"resolution": "overwrite", "scope": ""}).status_code == 200
+
+
 def test_conflict_that_the_server_reports_after_its_resolution_is_planned_again(as_alice, alice):
     change = builders.build_change()
     given = ResolvedField(builders.IMAGE, "kubectl-set", ResolutionKind.GIVE_UP)

@@ -74,7 +74,10 @@ def resolve_everywhere(request: PageRequest, number: int, plan: int) -> HttpResp
     found = _get_latest(request, number, plan)
     form = EverywhereForm(request.POST if request.method == "POST" else request.GET)
     resolution = ResolutionKind(form.cleaned_data["resolution"]) if form.is_valid() else None
-    choices = resolutions.choose_everywhere(found, resolution, scope=form.read_scope()) if resolution else []
+    scope = form.read_scope() if resolution else None
+    choices = resolutions.choose_everywhere(found, resolution, scope=scope) if resolution else []
+    if resolution and not choices and resolutions.choose_everywhere(found, ResolutionKind.OVERWRITE, scope=scope):
+        raise NotPossibleError(_("no conflict of this selection can be resolved this way; choose another resolution"))
     _require_choices(choices)
     note = form.cleaned_data["note"]
     if request.method == "POST":
