@@ -3,8 +3,12 @@
 import pytest
 
 from applyviz.sandbox.cel import library  # noqa: F401 - defines the functions of Kubernetes
+from applyviz.sandbox.cel.cost_estimates import estimate_cost
+from applyviz.sandbox.cel.nodes import names_in
 from applyviz.sandbox.cel.programs import CostError, Meter, evaluate
-from applyviz.sandbox.cel.syntax import NotReadableError, names_in, parse
+from applyviz.sandbox.cel.static_types import DYN
+from applyviz.sandbox.cel.syntax import NotReadableError, parse
+from applyviz.sandbox.cel.type_checker import check_expression, find_kinds
 from applyviz.sandbox.cel.values import CelError, Optional, UInt
 from tests.pace import measure
 
@@ -166,3 +170,32 @@ def test_names_of_an_expression_are_found():
     assert names_in(parse("self.a[oldSelf.b] == [x, {y: z}].size() ? f(u) : v.w(q)")) == {
         *("self", "oldSelf", "x", "y", "z", "u", "v", "q")
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "is_read"),
+    [
+        ("1" + " + 1" * 249 + " > 0", True),
+        ("1" + " + 1" * 250 + " > 0", False),
+        ("'a'" + ".trim()" * 249 + " == 'a'", True),
+        ("'a'" + ".trim()" * 250 + " == 'a'", False),
+        ("false ? true : " * 249 + "true", True),
+        ("[true]" + ".filter(x, x)" * 249 + "[0]", True),
+        ("!" * 300 + "true", True),
+        ("true" + " && true" * 400, True),
+    ],
+    ids=["sum", "longer-sum", "calls", "more-calls", "conditions", "macros", "signs", "logic"],
+)
+def test_expression_as_deep_as_the_server_reads_has_a_value(text, is_read):
+    found, problem = check_expression(text, {})
+    if is_read:
+        assert (str(found), problem, evaluate(text, {})) == ("bool", "", True)
+        tree = parse(text)
+        assert estimate_cost(tree, find_kinds(tree, {}), DYN) >= 0
+    else:
+        assert problem == "compilation failed: ERROR: <input>:-1:0: max recursion depth exceeded"
+
+
+def test_signs_in_pairs_say_nothing():
+    assert check_expression("!!'a' == 'a'", {})[1] == ""
+    assert "applied to '(string)'" in check_expression("!'a' == true", {})[1]

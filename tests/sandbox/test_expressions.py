@@ -217,8 +217,10 @@ def test_condition_may_have_any_number_of_sides(sign):
 
 def test_expression_that_is_nested_too_deeply_is_refused():
     (problem,) = refuse_rule({"rule": f"1{'+1' * 3000} == 1"})
+    (nested,) = refuse_rule({"rule": f"{'(' * 3000}true{')' * 3000}"})
 
-    assert "compilation failed: expression recursion limit exceeded: 250" in problem
+    assert "compilation failed: ERROR: <input>:-1:0: max recursion depth exceeded" in problem
+    assert "compilation failed: ERROR: <input>:-1:0: expression recursion limit exceeded: 250" in nested
 
 
 def test_refusal_is_no_longer_than_that_of_a_server():

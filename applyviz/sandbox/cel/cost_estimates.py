@@ -13,8 +13,8 @@ from typing import Final
 
 from applyviz.sandbox.cel.functions import FUNCTIONS
 from applyviz.sandbox.cel.macros import count_names
+from applyviz.sandbox.cel.nodes import Call, Index, ListOf, Literal, MapOf, Name, Node, Select, list_chain
 from applyviz.sandbox.cel.static_types import DYN, StaticType
-from applyviz.sandbox.cel.syntax import Call, Index, ListOf, Literal, MapOf, Name, Node, Select
 
 MOST: Final = (1 << 64) - 1
 """The greatest cost or size, also used for a value without a limit of its size."""
@@ -97,6 +97,7 @@ Scope = Mapping[str, Estimate]
 class _CostEstimator:
     def __init__(self, kinds: Mapping[int, StaticType], root: StaticType) -> None:
         self._kinds, self._root = kinds, root
+        self._known: dict[int, Estimate] = {}
 
     def _kind(self, node: Node) -> StaticType:
         return self._kinds.get(id(node), DYN)
@@ -112,6 +113,12 @@ class _CostEstimator:
 
     def estimate(self, node: Node, scope: Scope) -> Estimate:
         """Return the estimate of one part of the expression."""
+        for one in reversed(list_chain(node)):
+            if id(one) not in self._known:
+                self._known[id(one)] = self._estimate(one, scope)
+        return self._known[id(node)]
+
+    def _estimate(self, node: Node, scope: Scope) -> Estimate:
         match node:
             case Literal(value):
                 return Estimate(0, len(value) if isinstance(value, str | bytes) else 1)

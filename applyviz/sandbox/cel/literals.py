@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from applyviz.sandbox.cel.functions import call, pattern_of
+from applyviz.sandbox.cel.nodes import Call, ListOf, Literal, MapOf, Node, list_children
 from applyviz.sandbox.cel.static_types import DYN, StaticType
-from applyviz.sandbox.cel.syntax import Call, Index, ListOf, Literal, MapOf, Node, Select
 from applyviz.sandbox.cel.values import CelError
 
 _CONVERSIONS: Final = ("duration", "timestamp")
@@ -19,37 +19,24 @@ _ANY_ENTRIES: Final = "format"
 Kinds = Mapping[int, StaticType]
 
 
-def _list_children(node: Node) -> Sequence[Node]:
-    match node:
-        case Select(operand):
-            return (operand,)
-        case Index(operand, index):
-            return (operand, index)
-        case Call(_, arguments, target):
-            return (*((target,) if target is not None else ()), *arguments)
-        case ListOf(entries):
-            return tuple(one for one, _ in entries)
-        case MapOf(pairs):
-            return tuple(one for key, value, _ in pairs for one in (key, value))
-        case _:
-            return ()
+def check_literals(node: Node, kinds: Kinds) -> Iterator[tuple[int, str]]:
+    """Yield what is wrong with literals, and where; the list of an argument of `format` may hold anything."""
+    left = [(node, False)]
+    while left:
+        one, is_formatted = left.pop()
+        yield from _check_literal(one, kinds, is_formatted=is_formatted)
+        is_formatted = is_formatted or (isinstance(one, Call) and one.function == _ANY_ENTRIES)
+        left.extend((child, is_formatted) for child in reversed(list_children(one)))
 
 
-def check_literals(node: Node, kinds: Kinds, *, is_formatted: bool = False) -> Iterator[tuple[int, str]]:
-    """Yield what is wrong with literals, and where.
-
-    - `is_formatted`: the node is an argument of `format`, whose list may hold anything.
-    """
+def _check_literal(node: Node, kinds: Kinds, *, is_formatted: bool) -> Iterator[tuple[int, str]]:
     if isinstance(node, Call):
         yield from _check_argument(node)
-        is_formatted = is_formatted or node.function == _ANY_ENTRIES
     elif isinstance(node, ListOf) and not is_formatted:
         yield from _compare([(one, is_optional) for one, is_optional in node.entries], kinds, is_list=True)
     elif isinstance(node, MapOf) and not is_formatted:
         yield from _compare([(key, False) for key, _, _ in node.entries], kinds)
         yield from _compare([(value, is_optional) for _, value, is_optional in node.entries], kinds)
-    for child in _list_children(node):
-        yield from check_literals(child, kinds, is_formatted=is_formatted)
 
 
 def _check_argument(node: Call) -> Iterator[tuple[int, str]]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from applyviz.sandbox.cel.syntax import Call, Name, Node, NotReadableError, Select
+from applyviz.sandbox.cel.nodes import Call, Name, Node, Select
+from applyviz.sandbox.cel.syntax import NotReadableError
 from applyviz.sandbox.cel.values import CelError, NoOverloadError, Optional
 
 Step = Callable[[Any, Any], Any]

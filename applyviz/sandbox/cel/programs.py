@@ -12,19 +12,8 @@ from typing import Any, Final
 
 from applyviz.sandbox.cel import macros
 from applyviz.sandbox.cel.functions import FUNCTIONS, TYPES, call, select
-from applyviz.sandbox.cel.syntax import (
-    TOO_DEEP,
-    Call,
-    Index,
-    ListOf,
-    Literal,
-    MapOf,
-    Name,
-    Node,
-    NotReadableError,
-    Select,
-    parse,
-)
+from applyviz.sandbox.cel.nodes import Call, Index, ListOf, Literal, MapOf, Name, Node, Select, list_chain
+from applyviz.sandbox.cel.syntax import TOO_DEEP, NotReadableError, parse
 from applyviz.sandbox.cel.values import CelError, Entries, NoOverloadError, Optional, UInt, is_equal, is_number
 
 CALL_LIMIT = 200_000
@@ -76,21 +65,31 @@ def evaluate(text: str, variables: Scope, meter: Meter | None = None) -> Any:
 
 def compile_node(node: Node) -> Step:
     """Return the program of a tree."""
+    made: dict[int, Step] = {}
+    for one in reversed(list_chain(node)):
+        made[id(one)] = _compile(one, lambda part: made[id(part)] if id(part) in made else compile_node(part))
+    return made[id(node)]
+
+
+Compile = Callable[[Node], Step]
+
+
+def _compile(node: Node, compile_part: Compile) -> Step:
     match node:
         case Literal(value):
             return lambda scope, meter: value
         case Name(name):
             return _compile_name(name)
         case Select(operand, field, is_optional):
-            return _compile_select(operand, field, is_optional=is_optional)
+            return _compile_select(compile_part(operand), field, is_optional=is_optional)
         case Index(operand, index, is_optional):
-            return _compile_index(operand, index, is_optional=is_optional)
+            return _compile_index(compile_part(operand), compile_part(index), is_optional=is_optional)
         case ListOf(entries):
-            return _compile_list(entries)
+            return _compile_list(entries, compile_part)
         case MapOf(entries):
-            return _compile_map(entries)
+            return _compile_map(entries, compile_part)
         case Call():
-            return _compile_call(node)
+            return _compile_call(node, compile_part)
 
 
 def _compile_name(name: str) -> Step:
@@ -134,9 +133,7 @@ def _qualified(node: Node) -> str:
     return ""
 
 
-def _compile_select(operand: Node, field: str, *, is_optional: bool) -> Step:
-    read = compile_node(operand)
-
+def _compile_select(read: Step, field: str, *, is_optional: bool) -> Step:
     def run(scope: Scope, meter: Meter) -> Any:
         meter.spend()
         target = read(scope, meter)
@@ -171,9 +168,7 @@ def _find_key(operand: dict[Any, Any], key: Any) -> tuple[Any] | None:
     return None
 
 
-def _compile_index(operand: Node, index: Node, *, is_optional: bool) -> Step:
-    read, read_index = compile_node(operand), compile_node(index)
-
+def _compile_index(read: Step, read_index: Step, *, is_optional: bool) -> Step:
     def run(scope: Scope, meter: Meter) -> Any:
         meter.spend()
         target, key = read(scope, meter), read_index(scope, meter)
@@ -197,8 +192,8 @@ def _show_key(key: Any) -> str:
     return ("true" if key else "false") if isinstance(key, bool) else str(key)
 
 
-def _compile_list(entries: tuple[tuple[Node, bool], ...]) -> Step:
-    steps = [(compile_node(node), is_optional) for node, is_optional in entries]
+def _compile_list(entries: tuple[tuple[Node, bool], ...], compile_part: Compile) -> Step:
+    steps = [(compile_part(node), is_optional) for node, is_optional in entries]
 
     def run(scope: Scope, meter: Meter) -> Any:
         meter.spend(1 + len(steps))
@@ -216,8 +211,8 @@ def _compile_list(entries: tuple[tuple[Node, bool], ...]) -> Step:
     return run
 
 
-def _compile_map(entries: tuple[tuple[Node, Node, bool], ...]) -> Step:
-    steps = [(compile_node(key), compile_node(value), is_optional) for key, value, is_optional in entries]
+def _compile_map(entries: tuple[tuple[Node, Node, bool], ...], compile_part: Compile) -> Step:
+    steps = [(compile_part(key), compile_part(value), is_optional) for key, value, is_optional in entries]
 
     def run(scope: Scope, meter: Meter) -> Any:
         meter.spend(1 + len(steps))
@@ -237,11 +232,11 @@ def _compile_map(entries: tuple[tuple[Node, Node, bool], ...]) -> Step:
     return run
 
 
-def _compile_call(node: Call) -> Step:
+def _compile_call(node: Call, compile_part: Compile) -> Step:
     special = _SPECIAL.get(node.function) if node.target is None else None
     if special is not None:
-        return special([compile_node(a) for a in node.arguments])
-    macro = macros.expand(node, compile_node)
+        return special([compile_part(a) for a in node.arguments])
+    macro = macros.expand(node, compile_part)
     if macro is not None:
         return macro
     name, target = node.function, node.target
@@ -249,11 +244,13 @@ def _compile_call(node: Call) -> Step:
         name, target = f"{_qualified(target)}.{name}", None
     if name not in FUNCTIONS:
         raise CelError(f"undeclared reference to '{name}' (in container '')")
-    steps = [compile_node(a) for a in ((target,) if target is not None else ()) + node.arguments]
+    steps = [compile_part(a) for a in ((target,) if target is not None else ()) + node.arguments]
     is_member = target is not None
 
     def run(scope: Scope, meter: Meter) -> Any:
-        arguments = [step(scope, meter) for step in steps]
+        arguments = []
+        for step in steps:  # not in a list of its own: that is a frame more for each operator of a chain
+            arguments.append(step(scope, meter))
         meter.spend(_cost_of(name, arguments))
         return call(name, arguments, is_member=is_member)
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from applyviz.sandbox.cel.nodes import Call, Index, ListOf, Literal, MapOf, Name, Node, Select, find_depth
 from applyviz.sandbox.cel.pointing import point_at
 from applyviz.sandbox.cel.values import INT64, CelError, UInt
 
@@ -37,7 +37,8 @@ _LEVELS = (("||",), ("&&",), ("<", "<=", ">", ">=", "==", "!=", "in"), ("+", "-"
 _BINARY: Final = {sign: level for level, signs in enumerate(_LEVELS, 1) for sign in signs}
 _LOGIC = ("&&", "||")
 _DEPTH = 250
-TOO_DEEP: Final = f"expression recursion limit exceeded: {_DEPTH}"
+TOO_DEEP: Final = f"ERROR: <input>:-1:0: expression recursion limit exceeded: {_DEPTH}"
+_TOO_LONG: Final = "ERROR: <input>:-1:0: max recursion depth exceeded"
 
 
 class NotReadableError(CelError):
@@ -58,101 +59,19 @@ _OPERANDS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
-    """A literal value; `at` of a node is where the server points at it."""
-
-    value: object
-    at: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Name:
-    """A variable."""
-
-    name: str
-    at: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Select:
-    """`operand.field`; `is_optional` for `operand.?field`."""
-
-    operand: Node
-    field: str
-    is_optional: bool = False
-    at: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Index:
-    """`operand[index]`; `is_optional` for `operand[?index]`."""
-
-    operand: Node
-    index: Node
-    is_optional: bool = False
-    at: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """`function(arguments)`, or `target.function(arguments)`; operators are functions named by their sign."""
-
-    function: str
-    arguments: tuple[Node, ...]
-    target: Node | None = None
-    at: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ListOf:
-    """`[a, ?b]`: each entry with whether it is optional."""
-
-    entries: tuple[tuple[Node, bool], ...]
-    at: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class MapOf:
-    """`{a: b, ?c: d}`: each key and value with whether it is optional."""
-
-    entries: tuple[tuple[Node, Node, bool], ...]
-    at: int = 0
-
-
-Node = Literal | Name | Select | Index | Call | ListOf | MapOf
-
-
-def names_in(node: Node) -> frozenset[str]:
-    """Return the variables that an expression may read, including those of its macros."""
-    match node:
-        case Name(name):
-            return frozenset({name})
-        case Select(operand, _, _):
-            return names_in(operand)
-        case Index(operand, index, _):
-            return names_in(operand) | names_in(index)
-        case Call(_, arguments, target):
-            inner = [*arguments, *([target] if target is not None else [])]
-        case ListOf(entries):
-            inner = [entry for entry, _ in entries]
-        case MapOf(pairs):
-            inner = [part for key, value, _ in pairs for part in (key, value)]
-        case _:
-            inner = []
-    return frozenset().union(*map(names_in, inner))
-
-
 def parse(text: str) -> Node:
     """Parse an expression.
 
-    - Raises `NotReadableError` if the text is not one.
+    - Raises `NotReadableError` if the text is not one, or is deeper than a server reads.
     """
     parser = _ExpressionParser(_split(text))
     try:
-        return parser.read()
+        found = parser.read()
     except MisreadError as error:
         raise NotReadableError(point_at(text, error.at, str(error))) from None
+    if find_depth(found) > _DEPTH:
+        raise NotReadableError(_TOO_LONG)
+    return found
 
 
 def _split(text: str) -> list[tuple[str, str, int]]:
@@ -301,9 +220,8 @@ class _ExpressionParser:
             found = self._members(Literal(value, first))
         else:
             found = self._members(self._primary())
-        for sign in reversed(signs):
-            found = Call("!_" if sign == "!" else "-_", (found,), at=first)
-        return found
+        # Two signs cancel each other, whatever the type, as in `VisitLogicalNot` of the parser of cel-go.
+        return Call(f"{signs[0]}_", (found,), at=first) if len(signs) % 2 else found
 
     def _members(self, found: Node) -> Node:
         while sign := self._take(".", "["):

@@ -13,6 +13,7 @@ from typing import Final
 from applyviz.sandbox.cel.functions import FUNCTIONS, TYPES
 from applyviz.sandbox.cel.literals import check_literals
 from applyviz.sandbox.cel.macros import count_names
+from applyviz.sandbox.cel.nodes import Call, Index, ListOf, Literal, MapOf, Name, Node, Select, list_chain
 from applyviz.sandbox.cel.pointing import point_at_all
 from applyviz.sandbox.cel.static_types import (
     BOOL,
@@ -32,19 +33,7 @@ from applyviz.sandbox.cel.static_types import (
     signatures,
     substitute,
 )
-from applyviz.sandbox.cel.syntax import (
-    TOO_DEEP,
-    Call,
-    Index,
-    ListOf,
-    Literal,
-    MapOf,
-    Name,
-    Node,
-    NotReadableError,
-    Select,
-    parse,
-)
+from applyviz.sandbox.cel.syntax import TOO_DEEP, NotReadableError, parse
 from applyviz.sandbox.cel.values import UInt
 
 Variables = Mapping[str, StaticType]
@@ -104,9 +93,10 @@ class _TypeChecker:
         self.kinds: dict[int, StaticType] = {}
 
     def check(self, node: Node, scope: Variables) -> StaticType:
-        found = self._check(node, scope)
-        self.kinds[id(node)] = found
-        return found
+        for one in reversed(list_chain(node)):
+            if id(one) not in self.kinds:
+                self.kinds[id(one)] = self._check(one, scope)
+        return self.kinds[id(node)]
 
     def _check(self, node: Node, scope: Variables) -> StaticType:
         match node:

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from applyviz.engine.objects.values import JSONObject
 from applyviz.kubernetes.parity.status import FieldError, invalid, invalid_struct
+from applyviz.sandbox.cel.nodes import names_in
 from applyviz.sandbox.cel.static_types import (
     BOOL,
     DOUBLE,
@@ -24,7 +25,7 @@ from applyviz.sandbox.cel.static_types import (
     map_of,
     optional_of,
 )
-from applyviz.sandbox.cel.syntax import names_in, parse
+from applyviz.sandbox.cel.syntax import parse
 from applyviz.sandbox.cel.type_checker import check_expression
 from applyviz.sandbox.schema.rule_costs import RuleCost, find_count, find_message_cost, find_rule_cost
 from applyviz.sandbox.schema.schema_rules import escape

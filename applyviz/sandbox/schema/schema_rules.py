@@ -16,8 +16,9 @@ from typing import Any, Final
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.kubernetes.parity.status import FieldError, FieldErrorType, duplicate, forbidden, invalid, required
 from applyviz.sandbox.cel import library  # noqa: F401 - defines the functions of Kubernetes
+from applyviz.sandbox.cel.nodes import names_in
 from applyviz.sandbox.cel.programs import CALL_LIMIT, CostError, Meter, evaluate
-from applyviz.sandbox.cel.syntax import RESERVED, NotReadableError, names_in, parse
+from applyviz.sandbox.cel.syntax import RESERVED, NotReadableError, parse
 from applyviz.sandbox.cel.values import (
     CelError,
     Entries,

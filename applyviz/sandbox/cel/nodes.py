@@ -1,0 +1,148 @@
+"""The tree of an expression, and ways through it that no long expression breaks off.
+
+A chain of operators or calls is as deep as it is long: what goes through a tree starts at the end of its `list_chain`,
+so that Python's own limit is not met before that of the server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+BINARY_SIGNS: Final = frozenset(("<", "<=", ">", ">=", "==", "!=", "in", "+", "-", "*", "/", "%"))
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A literal value; `at` of a node is where the server points at it."""
+
+    value: object
+    at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A variable."""
+
+    name: str
+    at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """`operand.field`; `is_optional` for `operand.?field`."""
+
+    operand: Node
+    field: str
+    is_optional: bool = False
+    at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """`operand[index]`; `is_optional` for `operand[?index]`."""
+
+    operand: Node
+    index: Node
+    is_optional: bool = False
+    at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`function(arguments)`, or `target.function(arguments)`; operators are functions named by their sign."""
+
+    function: str
+    arguments: tuple[Node, ...]
+    target: Node | None = None
+    at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """`[a, ?b]`: each entry with whether it is optional."""
+
+    entries: tuple[tuple[Node, bool], ...]
+    at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MapOf:
+    """`{a: b, ?c: d}`: each key and value with whether it is optional."""
+
+    entries: tuple[tuple[Node, Node, bool], ...]
+    at: int = 0
+
+
+Node = Literal | Name | Select | Index | Call | ListOf | MapOf
+
+
+def list_children(node: Node) -> Sequence[Node]:
+    """Return the parts of a node; the target of a call comes first."""
+    match node:
+        case Select(operand):
+            return (operand,)
+        case Index(operand, index):
+            return (operand, index)
+        case Call(_, arguments, target):
+            return (*((target,) if target is not None else ()), *arguments)
+        case ListOf(entries):
+            return tuple(one for one, _ in entries)
+        case MapOf(pairs):
+            return tuple(one for key, value, _ in pairs for one in (key, value))
+        case _:
+            return ()
+
+
+def list_chain(node: Node) -> Sequence[Node]:
+    """Return a node, the first side of its operator or the target of its call, the first side of that, and so on.
+
+    - Of a conditional the last side follows. All are in the scope of the node, and none is a name with dots.
+    """
+    chain = [node]
+    while isinstance(below := _find_below(chain[-1]), Call | Index):
+        chain.append(below)
+    return chain
+
+
+def _find_below(node: Node) -> Node | None:
+    match node:
+        case Select(operand) | Index(operand):
+            return operand
+        case Call("?:", (_, _, last), None):
+            return last
+        case Call(function, (first, *_), None) if function in BINARY_SIGNS:
+            return first
+        case Call():
+            return node.target
+    return None
+
+
+def find_depth(node: Node) -> int:
+    """Return how deep the server descends into an expression: conditions and calls of functions add nothing.
+
+    Rule: `Visit` in `parser/parser.go` of cel-go v0.26.0.
+    """
+    return max(depth for _, depth in _walk(node))
+
+
+def _walk(node: Node) -> Iterator[tuple[Node, int]]:
+    """Yield all nodes with their depths."""
+    left = [(node, 0)]
+    while left:
+        one, depth = left.pop()
+        depth += _is_deeper(one)
+        yield one, depth
+        left.extend((child, depth) for child in list_children(one))
+
+
+def _is_deeper(node: Node) -> bool:
+    if isinstance(node, Call):
+        return node.target is not None or node.function in BINARY_SIGNS or node.function == "?:"
+    return isinstance(node, Select | Index)
+
+
+def names_in(node: Node) -> frozenset[str]:
+    """Return the variables that an expression may read, including those of its macros."""
+    return frozenset(one.name for one, _ in _walk(node) if isinstance(one, Name))
