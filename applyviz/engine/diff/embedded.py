@@ -15,16 +15,17 @@ from typing import Any
 
 from applyviz.engine.objects.values import JSONObject, JSONValue
 
-_YAML_DATA = re.compile(r"""\b(data|stringData)["']?\s*:""", re.IGNORECASE)
+# A reference to a Secret has neither: a manifest of one has metadata, however it calls its values.
+_YAML_FIELD = re.compile(r"""datas?["']?\s*[:=]""", re.IGNORECASE)
 _YAML_SECRET = re.compile(
-    # At the start of a line, of an entry, or in a map on one line; its value may have a tag or an anchor, or follow.
-    r"""(?:^|[{,]|-[ \t]|\?[ \t])[ \t]*["']?kind["']?\s*:\s*"""
-    r"""(?:[!&]\S{0,80}\s+|[|>][-+0-9]{0,3}\s+){0,3}["']?Secret(List)?\b""",
+    # At the start of a line, of an entry, or in a map on one line; its value may have a tag or an anchor, or follow,
+    # also after a comment, or stand elsewhere.
+    r"""(?:^\ufeff?|[\r\x85\u2028\u2029{,]|-[ \t]|\?[ \t])[ \t]*["']?kind["']?\s*[:=]\s*"""
+    r"""(?:[!&]\S{0,80}\s+|[|>][-+0-9]{0,3}\s+|\#[^\n]{0,400}\n\s*){0,3}(?:["']?Secret(?:s|List)?\b|\*\S)""",
     re.MULTILINE | re.IGNORECASE,
 )
 
-
-_HOLDERS = ("data", "stringdata")
+_NO_LETTER = re.compile("[^a-z]+")
 # The fields of a Secret that are shown, with the type that they have then.
 _SHOWN: Mapping[str, type] = {"apiVersion": str, "kind": str, "type": str, "immutable": bool, "metadata": dict}
 OBJECT_META = frozenset(
@@ -43,17 +44,23 @@ def hides_field(name: str, value: JSONValue, *, is_resolved: bool) -> bool:
     - `is_resolved` False: the kind is unknown, so only fields that are called like those of a Secret are hidden.
     """
     if not is_resolved:
-        return name.lower() in _HOLDERS
+        return _names_data(name)
     if name == "items" and isinstance(value, list):
         return False
     return value is not None and not isinstance(value, _SHOWN.get(name, ()))
 
 
 def holds_secret(value: JSONObject) -> bool:
-    """Return whether a map inside another object is a Secret, and no reference to one."""
-    if not names_secret(value.get("kind")):
-        return False
-    return ("apiVersion" in value and "metadata" in value) or any(name.lower() in _HOLDERS for name in value)
+    """Return whether a map inside another object is a Secret, and no reference to one.
+
+    - A Secret has metadata or data; how it spells them does not count, nor what it calls its values.
+    """
+    return claims_secret(value) and any(name.lower() == "metadata" or _names_data(name) for name in value)
+
+
+def claims_secret(value: JSONObject) -> bool:
+    """Return whether a map says that its kind is Secret, or a list of them; the case of letters does not count."""
+    return names_secret(value.get("kind")) or names_secret(value.get("Kind")) or names_secret(value.get("KIND"))
 
 
 def decode_secret(text: str) -> bytes:
@@ -67,6 +74,16 @@ def decode_secret(text: str) -> bytes:
 def names_secret(kind: JSONValue) -> bool:
     """Return whether a kind, as claimed or resolved, means Secrets; spelling and group do not count."""
     return isinstance(kind, str) and kind.lower() in ("secret", "secrets", "secretlist")
+
+
+def _names_data(name: str) -> bool:
+    letters = _NO_LETTER.sub("", name.lower()).removesuffix("s")
+    return letters.endswith("data") and letters != "metadata"
+
+
+def mentions_secret(text: str) -> bool:
+    """Return whether a text can name the kind of a Secret at all, in any case of its letters."""
+    return "ecret" in text or "ecret" in text.lower()
 
 
 def parse_embedded(text: str) -> Mapping[str, Any] | list[Any] | None:
@@ -85,7 +102,9 @@ def parse_embedded(text: str) -> Mapping[str, Any] | list[Any] | None:
 
 def looks_secret(text: str) -> bool:
     """Return whether text that is not valid JSON may hold a Secret nevertheless."""
-    if _YAML_SECRET.search(text) and _YAML_DATA.search(text):
-        return True
     lower = text.lower()
-    return "secret" in lower and ('"data"' in lower or "stringdata" in lower)
+    if "secret" not in lower:
+        return False
+    if '"data"' in lower or "stringdata" in lower:
+        return True
+    return _YAML_FIELD.search(text) is not None and _YAML_SECRET.search(text) is not None

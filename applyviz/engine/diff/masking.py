@@ -33,10 +33,12 @@ from applyviz.engine.diff.credentials import (
 )
 from applyviz.engine.diff.embedded import (
     OBJECT_META,
+    claims_secret,
     decode_secret,
     hides_field,
     holds_secret,
     looks_secret,
+    mentions_secret,
     names_secret,
     parse_embedded,
 )
@@ -143,7 +145,7 @@ class Masker:
 
     def mask_object(self, obj: Mapping[str, Any], path: Path, *, is_secret: bool) -> dict[str, Any]:
         """Return an object, or a part of one, masked; every item of a list of Secrets is a Secret."""
-        is_named = names_secret(obj.get("kind"))
+        is_named = claims_secret(obj)
         is_secret, is_resolved = is_secret or is_named, self.is_resolved or is_named
         masked: dict[str, Any] = {}
         for key, value in obj.items():
@@ -358,7 +360,7 @@ class Masker:
             return self.mask_value(text, path)
         if self.plain.is_plain_text(text):
             return text
-        if len(text) >= 16 and ("ecret" in text or "SECRET" in text or self.policy.passwords.names_any(text)):
+        if len(text) >= 16 and (mentions_secret(text) or self.policy.passwords.names_any(text)):
             embedded = parse_embedded(text)
             masked = self._mask_embedded(embedded, path, text, is_secret=False) if embedded is not None else text
             if masked != text:

@@ -19,7 +19,7 @@ from applyviz.engine.diff.credentials import (
     names_list,
     redact,
 )
-from applyviz.engine.diff.embedded import looks_secret, names_secret, parse_embedded
+from applyviz.engine.diff.embedded import claims_secret, looks_secret, mentions_secret, parse_embedded
 from applyviz.engine.diff.encoded import decode_all, looks_encoded
 from applyviz.engine.diff.marks import is_masked_text
 from applyviz.engine.diff.passwords import NO_PASSWORDS, Passwords
@@ -56,7 +56,7 @@ def _is_plain_text(text: str) -> bool:
 def _judge_text(text: str) -> bool:
     if is_masked_text(text) or is_registry_login(text) or parse_embedded(text) is not None:
         return False
-    if ("ecret" in text or "SECRET" in text) and looks_secret(text):
+    if mentions_secret(text) and looks_secret(text):
         return False
     if looks_encoded(text):
         decoded = decode_all(text)
@@ -186,9 +186,7 @@ class PlainValues:
             names = (value.get("name"), value.get("key"))
             if any(isinstance(name, str) and not self._is_plain_name(name) for name in names):
                 return True
-        kind = value.get("kind")
-        is_kind = isinstance(kind, str) and (names_secret(kind) or self._passwords.claims_any(value))
-        return is_kind or "managedFields" in value
+        return claims_secret(value) or self._passwords.claims_any(value) or "managedFields" in value
 
     def _find_in_list(self, items: list[object]) -> bool:
         is_plain = True

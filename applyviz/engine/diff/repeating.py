@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from applyviz.engine.diff.embedded import OBJECT_META, decode_secret, hides_field, names_secret
+from applyviz.engine.diff.embedded import OBJECT_META, claims_secret, decode_secret, hides_field, names_secret
 from applyviz.engine.diff.encoded import decode_all, find_pieces, looks_encoded
 from applyviz.engine.diff.marks import OPEN
 from applyviz.engine.diff.plain_values import PlainValues
@@ -53,7 +53,7 @@ def _collect(
         if embedded is not None:
             _collect(embedded, is_secret, found, plain, is_resolved=False)
     elif isinstance(value, Mapping):
-        is_named = names_secret(value.get("kind"))
+        is_named = claims_secret(value)
         is_secret, is_resolved = is_secret or is_named, is_resolved or is_named
         for key, below in value.items():
             if is_secret and hides_field(key, below, is_resolved=is_resolved):
