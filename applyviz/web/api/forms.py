@@ -28,6 +28,7 @@ from applyviz.workflow.plans.intake import Intake
 from applyviz.workflow.plans.object_choices import take_back
 
 MOST_RETRIED = 5_000
+_LAST_PLAN = 1_000_000
 # What only an apply has; another operation that came with one of them was meant otherwise.
 _OF_APPLY = (
     "prune", "selector", "prune_all", "prune_allowlist", "applyset", "replace", "hand_over", "take_from",
@@ -152,10 +153,27 @@ class ReviewForm(
         return self.choose_hooks(options, taken)
 
 
-class PlanForm(_TextForm, _GitFields, _ChartTexts, DeletionForm, LeftOutForm, AddonForm, OwnershipForm, TakeForm):
+class _SeenForm(_TextForm):
+    """What follows from the latest plan of a review; `seen` is the number of the plan that the client read."""
+
+    extra = frozenset({"seen"})
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        super().__init__(given)
+        self._seen = given.get("seen")
+
+    def clean(self) -> dict[str, Any]:
+        """Check the number, which is no text."""
+        chosen = super().clean()
+        if self._seen is not None and (type(self._seen) is not int or not 0 < self._seen <= _LAST_PLAN):
+            self.add_error(None, "seen must be the number of the plan that you read")
+        return {**chosen, "seen": self._seen}
+
+
+class PlanForm(_SeenForm, _GitFields, _ChartTexts, DeletionForm, LeftOutForm, AddonForm, OwnershipForm, TakeForm):
     """The next plan of a review: new manifests, or other choices; the latest plan fills fields that are not given."""
 
-    extra = frozenset({"files", "links", "moves"})
+    extra = frozenset({"files", "links", "moves", "seen"})
     kustomization = forms.CharField(required=False, max_length=500)
 
     def choose(self, latest: Plan, taken: Intake | None, moves: tuple[Move, ...] | None = None) -> ApplyOptions:
@@ -232,7 +250,7 @@ class ApiRetryForm(_TextForm):
         return {**chosen, "attempt": self._attempt, "objects": objects}
 
 
-class FollowingForm(_TextForm):
+class FollowingForm(_SeenForm):
     """What to do with following."""
 
     act = forms.ChoiceField(choices=[("start", "start"), ("stop", "stop"), ("check", "check")])

@@ -16,7 +16,7 @@ from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.records.models import Plan
 from applyviz.web.api import responses
 from applyviz.web.api.choices import flatten, list_names
-from applyviz.web.api.following import present_following
+from applyviz.web.api.following import present_following, read_seen
 from applyviz.web.api.forms import (
     APIAdoptForm,
     APIDigestForm,
@@ -163,7 +163,7 @@ def add_plan(request: HttpRequest, caller: Caller, number: int) -> HttpResponseB
     form = PlanForm(given)
     refuse_parts(given)
     chosen, moves = check(form, list_names(sent)), read_moves(given) if "moves" in given else None
-    latest = None if review.latest_plan is None else _read_plan(review.latest_plan.number, number, caller)
+    latest = read_seen(review, chosen["seen"], caller)
     taken = None
     if has_manifests(given):
         cluster = None if latest is None else latest.target.cluster
@@ -175,10 +175,6 @@ def add_plan(request: HttpRequest, caller: Caller, number: int) -> HttpResponseB
         made = reviews.replan_review(review, by=caller.person, bundle=bundle, options=options, seen=latest)
     found = planner.get_plan(made.number, review_number=number, for_user=caller.person)
     return show(_show_plan(found, request, caller), 201)
-
-
-def _read_plan(plan: int, review: int, caller: Caller) -> Plan:
-    return planner.get_plan(plan, review_number=review, for_user=caller.person)
 
 
 @requires(Action.VIEW)

@@ -283,3 +283,9 @@ class CompareFileForm(forms.Form):
     """One file to compare with the source of a plan."""
 
     file = forms.FileField(label=_("Your file"), allow_empty_file=True)
+
+
+class NextSourceForm(SourceForm):
+    """The manifests of the next plan; `seen` is the number of the plan that the page was opened on."""
+
+    seen = forms.IntegerField(required=False, min_value=1, max_value=1_000_000, widget=forms.HiddenInput())

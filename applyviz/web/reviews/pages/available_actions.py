@@ -115,6 +115,7 @@ def _offer_fetch(plan: Plan) -> FetchAgain | None:
         ("kustomization", source.kustomization),
         *_list_chart_fields(plan),
         ("again", "on"),
+        ("seen", str(plan.number)),
     )
     return FetchAgain(_("Fetch %(ref)s again") % {"ref": ref}, fields)
 

@@ -173,9 +173,12 @@ def replace_manifests(request: PageRequest, number: int) -> HttpResponse:
     review = use_cases.get_review(number, for_user=request.user)
     latest = review.latest_plan
     access.require(request.user, Action.WRITE, access.scopes_of(review))
-    form = manifests.SourceForm(request.POST or None, request.FILES or None)
+    started = {"seen": latest.number if latest else None}
+    form = manifests.NextSourceForm(request.POST or None, request.FILES or None, initial=started)
     context: dict[str, object] = {"form": form, "review": review, "followed": branches.find_followed(review)}
     if request.method == "POST" and form.is_valid():
+        seen = form.cleaned_data["seen"]
+        latest = planner.get_plan(seen, review_number=number, for_user=request.user) if seen else latest
         source = read_source(_describe_next(form, review), by=request.user)
         if form.cleaned_data["again"] and _is_same_commit(review, source):
             messages.info(request, describe_same(source.bundle))
