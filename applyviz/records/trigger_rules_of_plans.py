@@ -1,4 +1,7 @@
-"""A plan, its changes and its details in the database: once it is complete, nothing of it is changed or deleted."""
+"""A plan, its changes and its details in the database: once it is complete, nothing of it is changed or deleted.
+
+Nor are the scopes of its review, by which people see it; a resolution is only ever undone.
+"""
 
 from __future__ import annotations
 
@@ -45,6 +48,19 @@ OF_PLANS = (
         _IS_FINISHED.format("OLD"),
         "changes of a finished plan are never deleted",
     ),
+    Guard(
+        "resolution_is_fixed",
+        "records_resolution",
+        "UPDATE",
+        "OLD.review_id <> NEW.review_id OR OLD.plan_id <> NEW.plan_id OR OLD.by_id <> NEW.by_id"
+        " OR OLD.object_key <> NEW.object_key OR OLD.path <> NEW.path OR OLD.manager <> NEW.manager"
+        " OR OLD.choice <> NEW.choice OR OLD.note <> NEW.note OR OLD.created_at <> NEW.created_at"
+        " OR CAST(OLD.elements AS text) <> CAST(NEW.elements AS text) OR OLD.undone_at IS NOT NULL",
+        "a resolution is only ever undone, once",
+    ),
+    Guard("resolution_no_delete", "records_resolution", "DELETE", "", "resolutions are never deleted"),
+    Guard("scope_no_update", "records_reviewscope", "UPDATE", "", "scopes of reviews are never changed"),
+    Guard("scope_no_delete", "records_reviewscope", "DELETE", "", "scopes of reviews are never deleted"),
     Guard(
         "details_are_fixed",
         "records_plandetails",

@@ -8,7 +8,8 @@
 - A person cannot approve their own conflict rule, under any account; the content of a rule never changes, none is
   deleted.
 - Versions of policies and records of emergency apply are never changed; grants and memberships are only ever ended.
-- A complete or failed plan never changes, and neither do its object changes.
+- A complete or failed plan never changes, and neither do its object changes, nor the scopes of its review; a resolution
+  is only ever undone.
 - A run needs a complete plan that applyviz applies, and no worker can take it without approvals spent on it.
 - A finished run never starts again, except a failed one by a row of its next attempt, which never changes.
 - A program approves nothing, and its owner nothing that it requested; tokens and mappings are only ever ended.

@@ -17,7 +17,16 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.dateparse import parse_date, parse_datetime
 
 from applyviz.records.enums import AuditAction
-from applyviz.workflow.audit import approval_macs, chain, checkpoints, recorded_runs, retention, right_macs, taken_back
+from applyviz.workflow.audit import (
+    approval_macs,
+    chain,
+    checkpoints,
+    recorded_reviews,
+    recorded_runs,
+    retention,
+    right_macs,
+    taken_back,
+)
 from applyviz.workflow.evidence import history
 from applyviz.workflow.foundation.errors import NotValidError
 
@@ -145,7 +154,8 @@ class Command(BaseCommand):
             self.stdout.write(str(removal))
 
     def _verify_rights(self) -> None:
-        bad = (*right_macs.check_rights(), *recorded_runs.check_records(), *taken_back.check_taken_back())
+        rights, records = right_macs.check_rights(), recorded_runs.check_records()
+        bad = (*rights, *records, *recorded_reviews.check_reviews(), *taken_back.check_taken_back())
         if bad:
             lines = "\n".join(f"not recorded: {one}" for one in bad)
             raise CommandError(f"{lines}\n{len(bad)} rows differ from the history, which is intact", returncode=1)

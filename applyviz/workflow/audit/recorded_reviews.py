@@ -1,0 +1,142 @@
+"""Verification of reviews: their authors, the namespaces by which people see them, and who resolved conflicts.
+
+Rule: the audit log records who created a review, and each resolution with its object, field and note; a plan stores the
+namespace of each of its objects as a scope of its review. Rows that say otherwise were changed past the use cases.
+Entries without a body (retention) confirm nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from applyviz.engine.objects.accessors import map_or_empty
+from applyviz.engine.objects.paths import render_path
+from applyviz.records.enums import AuditAction, PlanState
+from applyviz.records.models import AuditEntry, ObjectChange, Resolution, Review, ReviewScope
+from applyviz.workflow.audit.right_macs import BadRight
+
+
+class _Field(NamedTuple):
+    """A field of an object whose conflict was resolved in a review, and how."""
+
+    review: int
+    object_key: str
+    path: str
+    choice: str
+
+
+class _Recorded(NamedTuple):
+    """A resolution as an audit entry records it, beside its field."""
+
+    plan: int
+    by: int | None
+    manager: str
+    note: str
+
+
+def _list_entries(action: AuditAction) -> Iterator[AuditEntry]:
+    return AuditEntry.objects.filter(action=action).order_by("pk").iterator(chunk_size=2_000)
+
+
+def _list_other_authors() -> Iterator[BadRight]:
+    """Yield the reviews whose author is not the person who created them."""
+    authors: dict[int | None, int] = dict(Review.objects.values_list("number", "author"))
+    created = AuditEntry.objects.filter(action=AuditAction.REVIEW_CREATED).order_by("pk")
+    for number, sequence, actor, name in created.values_list("review", "sequence", "actor", "actor_name"):
+        if authors.get(number, actor) != actor:
+            yield BadRight("review", number or 0, "", f"audit entry {sequence} says that {name} created it")
+
+
+def _list_missing_scopes() -> Iterator[BadRight]:
+    """Yield the reviews whose objects are in namespaces that are no scope of them: people see them without a right."""
+    created = AuditEntry.objects.filter(action=AuditAction.REVIEW_CREATED)
+    recorded = dict(created.values_list("review", "cluster"))
+    stored: dict[int, set[str]] = defaultdict(set)
+    for number, cluster, namespace in ReviewScope.objects.values_list("review__number", "cluster__slug", "namespace"):
+        if cluster == recorded.get(number):
+            stored[number].add(namespace)
+    for number in sorted(filter(None, recorded.keys() - stored.keys())):
+        yield BadRight("scopes of review", number, "", "they are missing")
+    rows = ObjectChange.objects.filter(plan__state=PlanState.COMPLETE).order_by()
+    written = set(rows.values_list("plan__review__number", "namespace").distinct())
+    for number, namespace in sorted(written):
+        if number in stored and namespace not in stored[number]:
+            where = f"namespace {namespace}" if namespace else "objects of no namespace"
+            yield BadRight("scope of review", number, where, "it is missing")
+
+
+def _key_of(entry: AuditEntry) -> str:
+    return "/".join((entry.group, entry.kind, entry.namespace, entry.name))
+
+
+def _read_made(entry: AuditEntry) -> Iterator[tuple[_Field, _Recorded]]:
+    detail = map_or_empty(entry.detail)
+    fields = detail.get("fields")
+    for choice, manager, path in fields if isinstance(fields, list) else ():
+        field = _Field(entry.review or 0, _key_of(entry), path, choice)
+        yield field, _Recorded(entry.plan or 0, entry.actor_id, manager, str(detail.get("note", "")))
+
+
+def _is_one_path(row: Resolution) -> bool:
+    """Return whether the field for the engine is that for people; whatever was written there, nothing is raised."""
+    try:
+        return render_path(row.elements) == row.path
+    except (ValueError, TypeError, AttributeError, IndexError, RecursionError):
+        return False
+
+
+def _list_other_resolutions() -> Iterator[BadRight]:
+    """Yield the resolutions that no entry records so, and those of which the rows are missing."""
+    recorded: Counter[tuple[_Field, _Recorded]] = Counter()
+    pruned = set()
+    for entry in _list_entries(AuditAction.CONFLICT_RESOLVED):
+        recorded.update(_read_made(entry))
+        if entry.pruned_by is not None:
+            pruned.add((entry.review, entry.plan, _key_of(entry)))
+    rows = Resolution.objects.select_related("review", "plan").order_by("pk")
+    for row in rows.iterator(chunk_size=2_000):
+        field = _Field(row.review.number, row.object_key, row.path, row.choice)
+        made = field, _Recorded(row.plan.number, row.by_id, row.manager, row.note)
+        if recorded[made] > 0 and _is_one_path(row):
+            recorded[made] -= 1
+        elif (row.review.number, row.plan.number, row.object_key) not in pruned:
+            yield BadRight("resolution", row.pk, str(row), "no audit entry records it")
+    for (field, _made), count in recorded.items():
+        if count > 0:
+            yield BadRight("resolution of review", field.review, field.object_key, "it is missing, or another one")
+
+
+def _list_revived_resolutions() -> Iterator[BadRight]:
+    """Yield the resolutions that were undone and are not, or the other way around.
+
+    - An undo on a plan ends the resolutions that were made on earlier plans; later ones were made again.
+    """
+    undone: dict[_Field, list[tuple[int, int | None]]] = defaultdict(list)
+    pruned = set()
+    for entry in _list_entries(AuditAction.RESOLUTION_UNDONE):
+        found = map_or_empty(entry.detail).get("undone")
+        for choice, _manager, path in found if isinstance(found, list) else ():
+            undone[_Field(entry.review or 0, _key_of(entry), path, choice)].append((entry.plan or 0, entry.actor_id))
+        if entry.pruned_by is not None:
+            pruned.add((entry.review, _key_of(entry)))
+    rows = Resolution.objects.select_related("review", "plan").order_by("pk")
+    for row in rows.iterator(chunk_size=2_000):
+        ends = undone[_Field(row.review.number, row.object_key, row.path, row.choice)]
+        later = [actor for plan, actor in ends if plan > row.plan.number]
+        if row.undone_at is None and later:
+            yield BadRight("resolution", row.pk, str(row), "the audit log says that it was undone")
+        is_known = row.undone_at is None or row.undone_by_id in later
+        if not is_known and (row.review.number, row.object_key) not in pruned:
+            yield BadRight("resolution", row.pk, str(row), "no audit entry undid it")
+
+
+def check_reviews() -> tuple[BadRight, ...]:
+    """Return every row of a review that differs from what the audit log and its plans say."""
+    return (
+        *_list_other_authors(),
+        *_list_missing_scopes(),
+        *_list_other_resolutions(),
+        *_list_revived_resolutions(),
+    )
