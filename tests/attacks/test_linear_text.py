@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from applyviz.engine.diff.credentials import is_ciphertext, redact
+from applyviz.engine.diff.embedded import looks_secret
 from applyviz.engine.diff.given_credentials import list_credentials
 from applyviz.engine.diff.repeating import Repeats
 from applyviz.engine.planning.conflicts.server_errors import ServerError, find_path, read_server_errors
@@ -50,6 +51,10 @@ def judge_sealed(text: str) -> None:
     assert not is_ciphertext(text)
 
 
+def seek(text: str) -> None:
+    looks_secret(text)
+
+
 def find_cut(text: str) -> None:
     notes = {f"note{n}": text[n : n + 500] for n in range(0, len(text), 500)}
     assert Repeats(["q7Rz0xWv-canary"]).find_cut(notes, notes)
@@ -75,6 +80,10 @@ HOSTILE: dict[str, tuple[Callable[[str], None], Callable[[int], str]]] = {
     "commas in a value": (list_given, lambda n: "a: b" + " ," * (n // 2) + "x"),
     "a line of blanks": (list_given, lambda n: " " * n),
     "blanks in a sealed value": (judge_sealed, lambda n: "AgA" + " " * n + "!"),
+    "kinds of nothing": (seek, lambda n: "data: secret\n" + "kind: " * (n // 6)),
+    "comments before a kind": (seek, lambda n: "data: secret\n" + "kind: # x\n" * (n // 10)),
+    "blanks before a kind": (seek, lambda n: "data: secret\n{kind:" + "\n" * n + "x"),
+    "entries of no kind": (seek, lambda n: "data: secret\n" + "-\t" * (n // 2) + "kin"),
     "escaped quotes": (hide, lambda n: 'password: \\"\\"' * (n // 14)),
 }
 

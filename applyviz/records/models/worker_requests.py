@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 from django.conf import settings
 from django.db import models
 
@@ -17,6 +19,8 @@ class WorkerRequest(models.Model):
     - `question` contains ids and names, `sealed` what only a worker may read (a kubeconfig, a request to a sandbox).
     - `result` is masked; `sealed_result` is sealed under the one-time key `reply_to`, which the asking process holds.
     - `reasons` and `status` say why it was refused. After `expires_at` it is not answered any more.
+    - Without a valid `mac`, a worker does not answer it, and no page uses its answer
+      (`workflow/foundation/row_macs.py`).
     """
 
     kind = models.CharField(max_length=16, choices=WorkerRequestKind.choices)
@@ -37,12 +41,19 @@ class WorkerRequest(models.Model):
     created_at = models.DateTimeField(db_index=True)
     expires_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True)
+    mac = models.CharField(max_length=64, blank=True)
 
     class Meta:
         ordering = ["-id"]
 
     def __str__(self) -> str:
         return f"worker request {self.pk}: {self.kind}, {self.state}"
+
+    @property
+    def sealed_digests(self) -> list[str]:
+        """The hashes of what is sealed of the question and of the answer, "" for nothing."""
+        found = (self.sealed.token if self.sealed is not None else b"", bytes(self.sealed_result or b""))
+        return [hashlib.sha256(one).hexdigest() if one else "" for one in found]
 
     @property
     def answer_location(self) -> str:

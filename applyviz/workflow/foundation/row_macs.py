@@ -3,13 +3,13 @@
 They are grants, memberships, policies, acknowledgments, requests for changes, comments, retention policies,
 identities of commits, mappings to users of a cluster, the authors of plans, who brought their files, conflict rules,
 changes that wait for a second administrator, followed branches with the commits of a plan and who pushed them, and
-who may use the credential of a repository, further attempts of runs, who owns a service account, and that a cluster
-does not mask plain credentials. A MAC covers what the row says and, of rights and policies, the audit entry that
-records it, under `APPLYVIZ_APPROVAL_KEY`, which web processes and workers hold and the database does not. The end of
-a right is not covered, because ending takes rights away; `audit.right_macs` compares it with the audit log. The end
-of a policy, and that of a request for changes, are covered, because they let more run, as are those of a followed
-branch and of a credential, so that neither is revived; that of a mapping is compared with the audit log where it is
-used.
+who may use the credential of a repository, further attempts of runs, questions to workers with their answers, who
+owns a service account, and that a cluster does not mask plain credentials. A MAC covers what the row says and, of
+rights and policies, the audit entry that records it, under `APPLYVIZ_APPROVAL_KEY`, which web processes and workers
+hold and the database does not. The end of a right is not covered, because ending takes rights away;
+`audit.right_macs` compares it with the audit log. The end of a policy, and that of a request for changes, are covered,
+because they let more run, as are those of a followed branch and of a credential, so that neither is revived; that of a
+mapping is compared with the audit log where it is used.
 """
 
 from __future__ import annotations
@@ -48,13 +48,15 @@ from applyviz.records.models import (
     ServiceAccount,
     SourceRevision,
     TeamMember,
+    WorkerRequest,
 )
 
 RightRow = Grant | TeamMember
 RecordedRow = RightRow | PolicyVersion
 Statement = Acknowledgment | ChangeRequest | Comment | CommitIdentity | ConflictRule | PendingChange | Plan
 OfSource = BranchPush | CommitRange | Following | RepositoryCredential | SourceRevision
-OtherRow = Statement | OfSource | Policy | RetentionPolicy | IdentityMapping | RunAttempt | Cluster | ServiceAccount
+OfWorkers = WorkerRequest | RunAttempt
+OtherRow = Statement | OfSource | OfWorkers | Policy | RetentionPolicy | IdentityMapping | Cluster | ServiceAccount
 VouchedRow = RecordedRow | OtherRow
 _Row = TypeVar("_Row", bound=VouchedRow)
 _GIVEN = ("since", "by_id", "confirmed_by_id", "is_sole")
@@ -96,6 +98,10 @@ _COVERED: dict[type[VouchedRow], tuple[str, ...]] = {
     RunAttempt: ("run_id", "number", "requested_by_id", "first_epoch", "before", "error", "ended_at", "created_at"),
     Cluster: ("slug", "masks_credentials"),
     ServiceAccount: ("person_id", "owner_id"),
+    WorkerRequest: (
+        *("pk", "kind", "key", "asked_by_id", "cluster_id", "question", "sealed_digests", "reply_to", "origin"),
+        *("created_at", "expires_at", "state", "result", "reasons", "status", "finished_at"),
+    ),
     RetentionPolicy: ("name", "days", "actions", "has_requests", "created_by_id", "created_at"),
 }
 _ACTIONS = {

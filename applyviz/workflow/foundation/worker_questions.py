@@ -23,7 +23,7 @@ from applyviz.queue import TaskName
 from applyviz.records.models import Cluster, WorkerRequest
 from applyviz.records.sealing import Unsealed
 from applyviz.records.worker_enums import WorkerRequestKind, WorkerRequestState
-from applyviz.workflow.foundation import outbox
+from applyviz.workflow.foundation import outbox, row_macs
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.errors import NotVisibleError, WorkflowError
 
@@ -115,8 +115,25 @@ def store_question(question: WorkerQuestion, *, patience: timedelta = PATIENCE) 
             created_at=now,
             expires_at=now + patience,
         )
+        vouch_stored(worker_request.pk)
         outbox.post(TaskName.ANSWER_WORKER_REQUEST, worker_request_id=worker_request.pk)
     return worker_request
+
+
+def vouch_stored(number: int) -> None:
+    """Set the MAC of a stored worker request as the database returns it, in the caller's transaction.
+
+    - What is encrypted is known only then, and a database may write a number in another way.
+    """
+    row = WorkerRequest.objects.get(pk=number)
+    row_macs.vouch(row)
+    WorkerRequest.objects.filter(pk=number).update(mac=row.mac)
+
+
+def is_forged(worker_request: WorkerRequest) -> bool:
+    """Return whether a question, or its answer, was not stored by this installation; one without an answer may be."""
+    has_answer = worker_request.state in (WorkerRequestState.DONE, WorkerRequestState.REFUSED)
+    return has_answer and bool(row_macs.find_fault(worker_request))
 
 
 def _find_same(question: WorkerQuestion, after: int) -> WorkerRequest | None:
@@ -125,7 +142,9 @@ def _find_same(question: WorkerQuestion, after: int) -> WorkerRequest | None:
     - A request that is pending, or that was sent a moment ago, is valid whatever the person has seen.
     """
     found = WorkerRequest.objects.filter(key=question.key).order_by("-id").first()
-    if found is None or found.finished_at is None or found.created_at > clock.now() - AGAIN:
+    if found is None or is_forged(found):
+        return None
+    if found.finished_at is None or found.created_at > clock.now() - AGAIN:
         return found
     if found.pk <= after:
         return None
@@ -156,6 +175,8 @@ def wait(worker_request: WorkerRequest, seconds: float = WAIT_SECONDS) -> Worker
 
 def read_answer(worker_request: WorkerRequest) -> JSONValue:
     """Return the answer; raises `WaitingError`, `UnansweredError` or `RefusedError` when there is none."""
+    if is_forged(worker_request):
+        raise RefusedError((_("the answer of the worker was changed in the database"),), 409)
     if worker_request.state == WorkerRequestState.DONE:
         return worker_request.result
     if worker_request.state == WorkerRequestState.REFUSED:
@@ -181,7 +202,7 @@ def peek(question: WorkerQuestion) -> JSONValue | None:
     """Return the answer if it exists; else ask a worker and wait only briefly."""
     same = _find_same(question, 0)
     found = refresh(same) if same is not None else wait(store_question(question), _PEEK_SECONDS)
-    return found.result if found.state == WorkerRequestState.DONE else None
+    return found.result if found.state == WorkerRequestState.DONE and not is_forged(found) else None
 
 
 def find_worker_request(number: int, *, by: Person) -> WorkerRequest:

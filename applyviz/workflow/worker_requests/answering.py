@@ -14,9 +14,10 @@ from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.values import JSONValue
 from applyviz.records.models import WorkerRequest
 from applyviz.records.worker_enums import WorkerRequestKind, WorkerRequestState
+from applyviz.workflow.foundation import row_macs
 from applyviz.workflow.foundation.leases import find_lease_end
 from applyviz.workflow.foundation.logs import log_unexpected
-from applyviz.workflow.foundation.worker_questions import RefusedError
+from applyviz.workflow.foundation.worker_questions import RefusedError, vouch_stored
 from applyviz.workflow.worker_requests import handlers
 
 logger = logging.getLogger(__name__)
@@ -46,8 +47,10 @@ def _store_answer(worker_request: WorkerRequest, state: WorkerRequestState, **an
     mine = WorkerRequest.objects.filter(
         pk=worker_request.pk, state=WorkerRequestState.WAITING, attempts=worker_request.attempts, expires_at__gt=now
     )
-    if not mine.update(state=state, finished_at=now, lease_until=None, sealed=None, **answer):
-        raise _TooLateError
+    with transaction.atomic():
+        if not mine.update(state=state, finished_at=now, lease_until=None, sealed=None, **answer):
+            raise _TooLateError
+        vouch_stored(worker_request.pk)
 
 
 def _write_answer(worker_request: WorkerRequest, answer: JSONValue) -> dict[str, object]:
@@ -77,6 +80,7 @@ def answer_worker_request(worker_request_id: int) -> None:
     """Answer a worker request; does nothing when it is answered, expired, or claimed by another worker.
 
     - The audit origin of its acts is that of the requester.
+    - A question that this installation did not store, in whoever's name, is refused.
     """
     worker_request = _claim(worker_request_id)
     if worker_request is None:
@@ -85,6 +89,10 @@ def answer_worker_request(worker_request_id: int) -> None:
     try:
         if worker_request.attempts > _MAX_ATTEMPTS:
             _refuse(worker_request, RefusedError(("it was interrupted several times",), 409))
+            return
+        fault = row_macs.find_fault(worker_request)
+        if fault:
+            _refuse(worker_request, RefusedError((f"the question is forged: {fault}",), 409))
             return
         _answer(worker_request)
     except _TooLateError:

@@ -11,7 +11,7 @@ from applyviz import sealing_keys
 from applyviz.engine.objects.values import JSONValue
 from applyviz.records.models import WorkerRequest
 from applyviz.records.worker_enums import WorkerRequestState
-from applyviz.workflow.foundation.worker_questions import WorkerQuestion, read_answer, store_question, wait
+from applyviz.workflow.foundation.worker_questions import WorkerQuestion, is_forged, read_answer, store_question, wait
 
 
 @lru_cache(maxsize=1)
@@ -24,7 +24,8 @@ def ask_sealed(question: WorkerQuestion, *, patience: timedelta) -> JSONValue:
     """Return the answer of a worker, which is deleted then; raises as `worker_questions.read_answer` does."""
     sealed = replace(question, reply_to=sealing_keys.sealing_key_of(_reply_key()))
     worker_request = wait(store_question(sealed, patience=patience), patience.total_seconds())
-    if worker_request.state != WorkerRequestState.DONE or worker_request.sealed_result is None:
+    is_whole = worker_request.state == WorkerRequestState.DONE and not is_forged(worker_request)
+    if not is_whole or worker_request.sealed_result is None:
         read_answer(worker_request)
         return {}
     answer = sealing_keys.unseal(bytes(worker_request.sealed_result), [_reply_key()], worker_request.answer_location)

@@ -1,0 +1,140 @@
+"""Whoever writes into the database asks workers nothing in another's name, and shows nobody another answer.
+
+A worker acts with the rights of the person who asks: a revert that was asked so in an author's name would be a review
+of that author, with every MAC, and its real requester could approve it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+
+from applyviz import clock
+from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.records.models import ApplyRun, Review, WorkerRequest
+from applyviz.records.worker_enums import WorkerRequestKind, WorkerRequestState
+from applyviz.workflow import worker_requests
+from applyviz.workflow.foundation import worker_questions
+from applyviz.workflow.foundation.worker_questions import RefusedError, WorkerQuestion
+from tests.builders import make_person
+from tests.stories import Team, config_map
+
+pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
+ANSWER = {"version": "v9", "forged": True}
+
+
+@pytest.fixture
+def run(team: Team) -> ApplyRun:
+    return team.apply(config_map(a="1"))
+
+
+def insert(kind: WorkerRequestKind, by: User, content: JSONObject, **columns: object) -> WorkerRequest:
+    """What the web process would store, without its key."""
+    now = clock.now()
+    return WorkerRequest.objects.create(
+        kind=kind,
+        key=WorkerQuestion(kind, by, None, content).key,
+        asked_by=by,
+        question=content,
+        created_at=now,
+        expires_at=now + timedelta(minutes=1),
+        **columns,
+    )
+
+
+def ask_undo(run: ApplyRun, by: User) -> WorkerRequest:
+    return worker_questions.store_question(WorkerQuestion(WorkerRequestKind.UNDO, by, None, {"run": run.number}))
+
+
+def work(request: WorkerRequest) -> WorkerRequest:
+    worker_requests.answer_worker_request(request.pk)
+    request.refresh_from_db()
+    return request
+
+
+@pytest.mark.parametrize("mac", ["", "0" * 64])
+def test_a_revert_that_was_inserted_opens_no_review(team: Team, run: ApplyRun, mac: str) -> None:
+    request = work(insert(WorkerRequestKind.UNDO, team.alice, {"run": run.number}, mac=mac))
+
+    assert (request.state, Review.objects.count()) == (WorkerRequestState.REFUSED, 1)
+    assert request.reasons == ["the question is forged: it was not made by this installation"]
+
+
+CHANGES: dict[str, Callable[[Team], JSONObject]] = {
+    "another person": lambda team: {"asked_by": team.alice},
+    "another question": lambda team: {"question": {"run": 1, "only_lost": True}},
+    "another kind": lambda team: {"kind": WorkerRequestKind.RUN_HEALTH},
+    "another origin": lambda team: {"origin": {"session": "s", "address": "10.0.0.1", "agent": ""}},
+    "another reader": lambda team: {"reply_to": "x" * 40},
+    "a later end": lambda team: {"expires_at": clock.now() + timedelta(days=1)},
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_question_that_was_changed_is_not_answered(team: Team, run: ApplyRun, name: str) -> None:
+    request = ask_undo(run, make_person("ina"))
+    WorkerRequest.objects.filter(pk=request.pk).update(**CHANGES[name](team))
+
+    request = work(request)
+
+    assert (request.state, Review.objects.count()) == (WorkerRequestState.REFUSED, 1)
+
+
+def test_a_question_is_not_asked_again_by_a_copy(team: Team, run: ApplyRun) -> None:
+    first = ask_undo(run, team.alice)
+    copy = WorkerRequest.objects.get(pk=first.pk)
+    copy.pk = None
+    copy.save()
+
+    assert work(first).state == WorkerRequestState.DONE
+    assert work(copy).state == WorkerRequestState.REFUSED
+    assert Review.objects.count() == 2
+
+
+def test_an_answer_that_was_inserted_is_not_used(team: Team) -> None:
+    question = WorkerQuestion(WorkerRequestKind.STATE, team.alice, team.cluster)
+    now = clock.now()
+    WorkerRequest.objects.create(
+        kind=question.kind,
+        key=question.key,
+        asked_by=team.alice,
+        cluster=team.cluster,
+        state=WorkerRequestState.DONE,
+        result=ANSWER,
+        created_at=now,
+        finished_at=now,
+        expires_at=now + timedelta(minutes=1),
+    )
+
+    assert worker_questions.peek(question) is None  # it is asked for, and no worker is there
+    assert WorkerRequest.objects.count() == 2
+
+
+@pytest.mark.parametrize("changed", [ANSWER, None])
+def test_an_answer_that_was_changed_is_not_shown(team: Team, changed: JSONValue) -> None:
+    question = WorkerQuestion(WorkerRequestKind.STATE, team.alice, team.cluster)
+    request = work(worker_questions.store_question(question))
+    assert worker_questions.read_answer(request)
+    WorkerRequest.objects.filter(pk=request.pk).update(result=changed)
+    request.refresh_from_db()
+
+    with pytest.raises(RefusedError, match="changed in the database"):
+        worker_questions.read_answer(request)
+    assert worker_questions.peek(question) is None
+
+
+def test_a_refusal_is_genuine_too(team: Team, run: ApplyRun) -> None:
+    request = work(ask_undo(run, make_person("vic")))
+    assert request.state == WorkerRequestState.REFUSED
+
+    with pytest.raises(RefusedError) as genuine:
+        worker_questions.read_answer(request)
+
+    assert genuine.value.status in (403, 404)
+    WorkerRequest.objects.filter(pk=request.pk).update(reasons=["call the number below"])
+    request.refresh_from_db()
+    with pytest.raises(RefusedError, match="changed in the database"):
+        worker_questions.read_answer(request)
