@@ -16,7 +16,7 @@ from django.db.models import Model
 from applyviz import clock
 from applyviz.engine.risks.deletions import DELETED
 from applyviz.records import triggers
-from applyviz.records.enums import Role, ScheduledStartState, StartEnd, TokenScope
+from applyviz.records.enums import ClusterKind, Role, ScheduledStartState, StartEnd, TokenScope
 from applyviz.records.models import (
     AccountClaim,
     Acknowledgment,
@@ -270,6 +270,16 @@ def test_account_with_another_name_is_no_other_user_of_a_cluster(wired: Team) ->
     assert "(root): its name was not given by this installation" in verify()
     with pytest.raises(IdentityUnclearError):
         impersonation.find_identity(User.objects.get(pk=wired.alice.pk), wired.cluster)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("name", "Staging"), ("kind", ClusterKind.LIVE), ("server", "https://prod.example")]
+)
+def test_a_cluster_is_called_what_the_log_says(wired: Team, name: str, value: str) -> None:
+    """Else an approver who reads Staging approves for production."""
+    lifecycle.rename_cluster(wired.cluster, name="Production", by=make_person("dana", Role.ADMINISTRATOR))
+
+    assert f"(box): audit entry {2 if name == 'name' else 1} has another {name}" in revive(Cluster, **{name: value})
 
 
 def test_masking_is_not_turned_off_in_the_database(wired: Team) -> None:

@@ -143,6 +143,23 @@ def _list_clusters_not_as_recorded() -> Iterator[BadRight]:
             yield BadRight("cluster", row.pk, slug, f"audit entry {sequence} says otherwise about {name}")
 
 
+def _list_other_clusters() -> Iterator[BadRight]:
+    """Yield clusters whose name, kind or server is not that of their last entry: pages call them by it."""
+    last: dict[str, dict[str, tuple[int, str]]] = defaultdict(dict)
+    for entry in _list_entries(AuditAction.CLUSTER_ADDED, AuditAction.CLUSTER_CHANGED):
+        if entry.pruned_by is not None:
+            last[entry.cluster].clear()
+        for name in ("name", "kind", "server"):
+            value = map_or_empty(entry.detail).get(name)
+            found = value[-1] if isinstance(value, list) and value else value  # a change has both
+            if isinstance(found, str):
+                last[entry.cluster][name] = (entry.sequence, found)
+    for row in Cluster.objects.defer("credential").order_by("pk"):
+        for name, (sequence, found) in last[row.slug].items():
+            if getattr(row, name) != found:
+                yield BadRight("cluster", row.pk, row.slug, f"audit entry {sequence} has another {name}")
+
+
 def _list_reviews_not_as_recorded() -> Iterator[BadRight]:
     """Yield reviews that were closed and are open, and those whose title is not the one that they were made with."""
     rows = {row.number: row for row in Review.objects.only("number", "state", "title", "ticket")}
@@ -193,6 +210,7 @@ def check_taken_back() -> tuple[BadRight, ...]:
         *_list_revived_access(),
         *_list_teams_not_as_recorded(),
         *_list_clusters_not_as_recorded(),
+        *_list_other_clusters(),
         *_list_reviews_not_as_recorded(),
         *_list_resumed_runs(),
     )
