@@ -1,4 +1,4 @@
-"""The query of a signed address holds a credential, which no reader of a review or of the audit log sees."""
+"""The query of a signed address, or the path of a webhook, is a credential that no reader of the audit log sees."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import AuditEntry, Preset
 from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.sources.links import hide_query
+from applyviz.workflow.notifications import webhooks
 from applyviz.workflow.plans import planner, presets, reviews
 from applyviz.workflow.plans.presets import PresetDraft, UsedPreset
 from tests.attacks.conftest import list_stored
@@ -91,3 +92,25 @@ def test_the_audit_log_has_no_query_and_every_change(preset: Preset) -> None:
 
     assert set(found) == {"Preset.options"}
     assert {"links", "chart"} == changes[-1] & {"links", "chart", "namespace"}
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.AUDITOR, Role.ADMINISTRATOR])
+def test_no_reader_of_the_audit_log_sees_the_address_of_a_webhook(team: Team, role: Role) -> None:
+    """Whoever knows it can post to many chats; the settings show the host alone."""
+    root, reader = make_person("root", Role.ADMINISTRATOR), make_person("reader", role)
+    given = {"name": "Chat", "events": [], "secret": "a-secret-of-the-webhook"}
+    address = f"https://hooks.example.org/services/{CANARY}/{{}}?key={CANARY}"
+    webhook = webhooks.add_webhook(url=address.format(1), by=root, **given)
+    webhooks.edit_webhook(webhook, url=address.format(2), is_enabled=True, by=root, **given)
+    webhooks.try_webhook(webhook, by=root)
+    entries = AuditEntry.objects.filter(action=AuditAction.WEBHOOK_CHANGED)
+    client = Client()
+    client.force_login(reader)
+
+    pages = ["/history/", "/history/?text=hooks", *(f"/history/{one.pk}/" for one in entries), "/settings/webhooks/"]
+    answers = [client.get(address) for address in (*pages, "/history/export/jsonl/")]
+
+    shown = [b"".join(one.streaming_content) if one.streaming else one.content for one in answers]
+    assert any(b"hooks.example.org" in text for text in shown)
+    assert not any(CANARY[:8].encode() in text for text in shown)
+    assert {where for where, text in list_stored() if CANARY[:8] in text} == {"Webhook.url"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from urllib.parse import urlsplit
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -16,6 +15,7 @@ from applyviz.web.components.badges import Appearance
 from applyviz.workflow.notifications.choices import ALWAYS_SHOWN, NotificationChannels
 from applyviz.workflow.notifications.deliveries import MAX_ATTEMPTS
 from applyviz.workflow.notifications.texts import render_sentence
+from applyviz.workflow.notifications.webhooks import find_host
 
 _TONES = {
     NotificationKind.NEEDS_YOU: ("▸", "change"),
@@ -128,7 +128,7 @@ def present_webhook(webhook: Webhook, last: Delivery | None = None) -> WebhookRo
     labels = [str(NotificationKind(event).label) for event in webhook.events]
     return WebhookRow(
         name=webhook.name,
-        host=urlsplit(webhook.url).netloc,
+        host=find_host(webhook),
         events=", ".join(labels) or _("all events"),
         is_enabled=webhook.is_enabled,
         by=webhook.created_by.get_username(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from urllib.parse import urlsplit
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -54,8 +55,13 @@ def _check(name: str, url: str, secret: str | None, events: Iterable[str]) -> li
     return wanted
 
 
+def find_host(webhook: Webhook) -> str:
+    """Return the host of an address: whoever knows the rest can post to many chats."""
+    return urlsplit(webhook.url).netloc.rpartition("@")[2]
+
+
 def _record(webhook: Webhook, what: str, by: Person) -> None:
-    detail = {"what": what, "webhook": webhook.name, "address": webhook.url, "events": webhook.events}
+    detail = {"what": what, "webhook": webhook.name, "host": find_host(webhook), "events": webhook.events}
     trail.record(AuditAction.WEBHOOK_CHANGED, by=by, about=trail.AuditSubject(), detail=detail)
 
 
