@@ -29,8 +29,8 @@ class Plan(models.Model):
     - `counts` is {operation: number}; `problems` what could not be read, each {reason, file, line, column}.
     - `compared` lists the Secrets that are compared with live, each [namespace, name, position, operation]; None until
       the plan is complete.
-    - `seal` is the MAC of every stored byte that a run uses, `risk_seal` that of the risks
-      (`workflow/plans/plan_mac.py`).
+    - `seal` is the MAC of every stored byte that a run uses, `risk_seal` that of the risks, `summary_seal` that of what
+      pages say of the whole plan (`workflow/plans/plan_mac.py`).
     - `policy_version` names the policies that the digest is bound to, each with its version; `policy_digest` is the
       digest of their content.
     - `authors` are the accounts that wrote or requested it or an earlier plan of its review; `followed` is host and
@@ -67,6 +67,7 @@ class Plan(models.Model):
     compared = models.JSONField(null=True)
     seal = models.CharField(max_length=64, blank=True)
     risk_seal = models.CharField(max_length=64, blank=True)
+    summary_seal = models.CharField(max_length=64, blank=True)
     problems = models.JSONField(default=list)
     error = models.TextField(blank=True)
     expected = models.PositiveIntegerField(default=0)

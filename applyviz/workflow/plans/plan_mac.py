@@ -5,6 +5,8 @@ a row it covers a digest, so that a planner keeps no content. An attacker who by
 compute it: the key is not in the database. A matching MAC proves that nothing changed since. Without a matching one,
 everything is derived again (`runs/plan_integrity.py`), except risks: the whole set adds some after a change was
 sealed, so they have a MAC of their own, which does not cover encrypted bytes and fits after a rotation of keys too.
+So does what pages say of the whole plan (counts, problems, missing permissions, overview, graph, owners): it is not
+derived again.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from dataclasses import dataclass
 
 from applyviz.engine.objects.json_text import write_sorted
 from applyviz.engine.objects.values import JSONValue, canonical_json
-from applyviz.records.models import ObjectChange, Plan
+from applyviz.records.models import ObjectChange, Plan, PlanDetails
 from applyviz.workflow.foundation import digests
 
 _OF_A_PLAN = (
@@ -106,3 +108,30 @@ def make_risk_seal(plan: Plan, rows: Iterable[tuple[ObjectChange, str]]) -> str:
 def risks_fit(plan: Plan, rows: Iterable[tuple[ObjectChange, str]]) -> bool:
     """Return whether the MAC of the risks of a plan matches what is stored now; False when it has none."""
     return hmac.compare_digest(plan.risk_seal.encode(), make_risk_seal(plan, rows).encode())
+
+
+_OF_A_SUMMARY = ("id", "digest", "counts", "compared", "problems", "denied")
+_OF_DETAILS = ("impact", "overview", "quotas", "staying", "forecast")
+
+
+def _write_whole(value: JSONValue) -> JSONValue:
+    """Return a value with whole numbers as integers: a database does not keep how a number was written."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {name: _write_whole(below) for name, below in value.items()}
+    return [_write_whole(below) for below in value] if isinstance(value, list | tuple) else value
+
+
+def make_summary_seal(plan: Plan, details: PlanDetails) -> str:
+    """Return the hexadecimal MAC of what pages say of a whole plan: its counts, problems and details."""
+    found = _begin(b"applyviz seal of the summary of a stored plan")
+    shown = [getattr(plan, name) for name in _OF_A_SUMMARY] + [getattr(details, name) for name in _OF_DETAILS]
+    packed = [hash_bytes(bytes(one)) for one in (details.graph, details.owners)]
+    found.update(canonical_json(_write_whole([*shown, *packed])).encode())
+    return found.hexdigest()
+
+
+def summary_fits(plan: Plan, details: PlanDetails) -> bool:
+    """Return whether the MAC of what pages say of a plan matches what is stored now; False when it has none."""
+    return hmac.compare_digest(plan.summary_seal.encode(), make_summary_seal(plan, details).encode())

@@ -29,7 +29,7 @@ from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.model.overview import Overviewer
 from applyviz.engine.planning.objects.masking import mask_change
 from applyviz.records.enums import AuditAction, PlanState
-from applyviz.records.models import ObjectChange, Plan
+from applyviz.records.models import ObjectChange, Plan, PlanDetails
 from applyviz.records.written_queries import WrittenQuery
 from applyviz.sources.collector import defer_full_gc
 from applyviz.workflow import policies
@@ -50,6 +50,7 @@ from applyviz.workflow.plans import (
     guess_limit,
     live_values,
     plan_details,
+    plan_mac,
     revert,
     turns,
 )
@@ -245,11 +246,11 @@ def _calculate(claim: _Claim, reader: Any, renewer: LeaseRenewer) -> None:
     _complete(claim, prepared, rows, overviewer)
 
 
-def _seal(plan: Plan, stored: PlanRows, bound: dict[str, str]) -> dict[str, str]:
-    """Compute the MAC of a plan as it will be stored, after setting what it is bound to."""
+def _seal(plan: Plan, stored: PlanRows, bound: dict[str, Any], details: PlanDetails) -> dict[str, str]:
+    """Compute the MACs of a plan as it will be stored, after setting what it is bound to."""
     for name, value in bound.items():
         setattr(plan, name, value)
-    return stored.make_seal()
+    return {**stored.make_seal(), "summary_seal": plan_mac.make_summary_seal(plan, details)}
 
 
 def _bind(plan: Plan, finished: engine.PlannedSet, rows: Iterable[ObjectChange]) -> dict[str, str]:
@@ -275,7 +276,12 @@ def _complete(claim: _Claim, prepared: calculation.Calculation, stored: PlanRows
     placed = changes.place_rows(rows, finished.changes)
     for number in stored.add_risks(finished.changes, claim.renew):
         overviewer.replace_risks(number, finished.changes[rows[number].position])
-    bound = _bind(plan, finished, rows)
+    bound = {
+        **_bind(plan, finished, rows),
+        "counts": _count(finished.changes),
+        "compared": live_values.list_compared(rows),
+        "problems": [_problem(problem) for problem in finished.problems],
+    }
     with transaction.atomic():
         update_rows(placed, ["step", "position"])
         details = plan_details.make_details(plan, finished, overviewer.find([row.position for row in rows]))
@@ -283,10 +289,7 @@ def _complete(claim: _Claim, prepared: calculation.Calculation, stored: PlanRows
         is_mine = claim.renew(
             state=PlanState.COMPLETE,
             **bound,
-            counts=_count(finished.changes),
-            **_seal(plan, stored, bound),
-            compared=live_values.list_compared(rows),
-            problems=[_problem(problem) for problem in finished.problems],
+            **_seal(plan, stored, bound, details),
             denied=plan.denied,
             server_ahead=plan.server_ahead,
             completed_at=clock.now(),

@@ -1,8 +1,8 @@
 """Plan integrity: is the stored plan still the approved one? Checked before the first write for every row in use.
 
 The database keeps plans immutable; a change that bypassed its triggers is detected here, by the MAC of the plan or,
-where that does not match, by deriving the digest, the masked content and every column again; risks have a MAC of their
-own.
+where that does not match, by deriving the digest, the masked content and every column again; risks, and what pages say
+of the whole plan, have MACs of their own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from applyviz.engine.planning.digest import fingerprint
 from applyviz.engine.planning.digest.serialize import change_to_json, options_from_json
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.objects.masking import mask_change
-from applyviz.records.models import ApplyRun, ObjectChange, Plan
+from applyviz.records.models import ApplyRun, ObjectChange, Plan, PlanDetails
 from applyviz.records.sealing import SealError
 from applyviz.workflow.clusters import impersonation, masking_settings
 from applyviz.workflow.foundation import digests
@@ -87,5 +87,9 @@ def find_difference(run: ApplyRun, content: RunContent) -> str:
     differing = "" if plan_mac.fits(plan, stored) else _derive_again(plan, content.each_change())
     if differing:
         return differing
+    # Read anew: a plan that was shown to a reader has other counts.
+    details = PlanDetails.objects.select_related("plan").filter(plan=plan.pk).first()
+    if details is None or not plan_mac.summary_fits(details.plan, details):
+        return "its summary"
     named = run.approvals.exclude(digest=plan.digest).first()
     return f"the digest that {named.by_name} approved" if named else ""
