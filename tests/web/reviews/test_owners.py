@@ -81,6 +81,17 @@ def test_map_groups_objects_by_what_happens_to_their_owners(as_alice, shop):
     assert "2 more" in reading.text_of(page)
 
 
+def test_new_object_without_owned_fields_is_not_among_those_of_the_same_owners(as_alice, alice):
+    bare = change("web", operation=Operation.CREATE, kind="ServiceAccount")
+    gone = change("old", operation=Operation.DELETE, kind="ServiceAccount")
+    plan = make_plan(alice, [bare, gone, change("same", reason(fields("spec", "a"), (SET,), (US, SET)))])
+
+    page = reading.read(as_alice, address(plan))
+
+    groups = [reading.text_of(th) for th in reading.find_all(page, "th") if reading.attribute(th, "colspan")]
+    assert groups == ["Gained or lost 3"]
+
+
 def test_owners_of_one_name_are_told_apart_by_how_they_write(as_alice, alice):
     ours = Owner("ci", "Update")
     moved = reason(fields("spec", "a"), (US,), (ours,))

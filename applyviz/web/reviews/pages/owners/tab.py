@@ -64,12 +64,14 @@ class OwnersTab:
     tree: OwnerTree | None = None
 
 
-def _rank(owners: ObjectOwners) -> int:
+def _rank(owners: ObjectOwners, operation: Operation) -> int:
     if owners.conflicts:
         return 0
     if owners.handovers:
         return 1
-    return 2 if any(share.gained or share.lost for share in owners.shares) else 3
+    # An object that appears or goes has no same owners, even if nobody owns a field of it.
+    is_whole = operation in (Operation.CREATE, *DELETIONS)
+    return 2 if is_whole or any(share.gained or share.lost for share in owners.shares) else 3
 
 
 def _describe_cause(owners: ObjectOwners, operation: Operation) -> str:
@@ -116,7 +118,8 @@ def _group_rows(
 ) -> tuple[OwnerGroup, ...]:
     by_rank: dict[int, list[tuple[ObjectChange, ObjectOwners]]] = {}
     for row in rows:
-        by_rank.setdefault(_rank(objects[row.position]), []).append((row, objects[row.position]))
+        owners = objects[row.position]
+        by_rank.setdefault(_rank(owners, Operation(row.operation)), []).append((row, owners))
     titles = (_("Conflicts"), _("Handover"), _("Gained or lost"), _("Same owners"))
     groups = []
     for rank, members in sorted(by_rank.items()):
