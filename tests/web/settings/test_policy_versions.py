@@ -6,12 +6,28 @@ import pytest
 from django.urls import reverse
 
 from applyviz.records.enums import Role
-from applyviz.web.settings.pages.policies import describe_rules
-from applyviz.workflow.policies import POLICY_RISKS
+from applyviz.web.components.phrases import title_kind
+from applyviz.web.settings.pages.policies import describe_demand, describe_rules
+from applyviz.workflow.policies import POLICY_RISKS, Demand
 from applyviz.workflow.policies.owners import OwnerOf, OwnerRule
 from applyviz.workflow.policies.rules import OnFailure, RiskDemand, Rules
 from applyviz.workflow.policies.windows import Freeze, Window
 from tests.builders import grant_role, make_policy
+
+
+def test_demand_names_its_cause_in_brackets():
+    risk = next(iter(POLICY_RISKS))
+    causes = ("policy prod", "file deploy/**", risk.slug, "")
+
+    found = [describe_demand(Demand(3, "ops", because)) for because in causes]
+
+    assert found == [
+        "3 approvals of team ops (policy prod)",
+        "3 approvals of team ops (file deploy/**)",
+        f"3 approvals of team ops (risk: {title_kind(risk)})",
+        "3 approvals of team ops",
+    ]
+
 
 BEFORE = Rules(waits_for_rollout=True)
 OTHERS: dict[str, object] = {

@@ -86,9 +86,9 @@ class Trial:
     kept: tuple[str, ...]
 
 
-def _name_cause(because: str) -> str | Promise:
-    """Return the source of a demand: the title of a risk, or a policy."""
-    return title_kind(KINDS[because]) if because in KINDS else because
+def _name_cause(because: str) -> str:
+    """Return the source of a demand: a risk by its title, a policy, or the kind or path that a team owns."""
+    return _("risk: %(title)s") % {"title": title_kind(KINDS[because])} if because in KINDS else because
 
 
 def describe_demand(demand: Demand) -> str:
@@ -106,11 +106,7 @@ def describe_progress(demand: Demand, *, missing: int) -> str:
 def _name_whom(demand: Demand, text: str) -> str:
     if demand.team:
         text = _("%(approvals)s of team %(team)s") % {"approvals": text, "team": demand.team}
-    return (
-        _("%(approvals)s for: %(why)s") % {"approvals": text, "why": _name_cause(demand.because)}
-        if demand.because
-        else text
-    )
+    return f"{text} ({_name_cause(demand.because)})" if demand.because else text
 
 
 def _describe_owner(owner: OwnerRule) -> str:
