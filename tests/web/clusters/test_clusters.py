@@ -9,6 +9,7 @@ from django.urls import reverse
 from applyviz.clusters.sandbox import open_sandbox
 from applyviz.engine.objects.exchange import JSON, Request
 from applyviz.records.models import Cluster
+from applyviz.web.components.pagers import PER_PAGE
 from applyviz.workflow.clusters import registration
 from tests.builders import grant_role
 from tests.web import reading, rows
@@ -76,6 +77,26 @@ def test_live_objects_are_narrowed_by_words_of_any_column(as_viewer):
         (False, False),
     ]
     assert "No object matches." in pages[3]
+
+
+def test_live_objects_stand_on_pages_that_keep_the_filter(as_viewer):
+    cluster = registration.create_sandbox(slug="box", name="Box")
+    for n in range(PER_PAGE + 2):
+        meta = {"name": f"flags{n:02}", "namespace": "default"}
+        write(cluster, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"a": "b"}})
+    address = reverse("clusters:show-objects", args=["box"])
+
+    first = reading.read(as_viewer, f"{address}?q=flags")
+    (following,) = (a for a in reading.find_all(first, "a") if reading.attribute(a, "rel") == "next")
+    second = reading.read(as_viewer, address + (reading.attribute(following, "href") or ""))
+
+    assert "flags00" in reading.text_of(first)
+    assert "flags31" not in reading.text_of(first)
+    assert "Next" in reading.text_of(following)
+    assert [name in reading.text_of(second) for name in ("flags00", "flags29", "flags30", "flags31")] == [
+        False, False, True, True,
+    ]  # fmt: skip
+    assert f"Config Map 2 of {PER_PAGE + 2}" in reading.text_of(second)
 
 
 @pytest.mark.parametrize("tab", ["cluster", "objects", "managers", "applysets", "runs", "settings"])

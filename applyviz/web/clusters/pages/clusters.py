@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain, groupby
 from typing import Any
+from urllib.parse import urlencode
 
 from django.db.models import Count, Max, QuerySet
 from django.urls import reverse
@@ -17,6 +19,7 @@ from applyviz.records.models import Cluster, PolicyVersion
 from applyviz.web.components.badges import Appearance
 from applyviz.web.components.object_links import link_object
 from applyviz.web.components.owners import OwnerChip, present_owner
+from applyviz.web.components.pagers import ListPage, cut_page
 from applyviz.workflow import policies
 from applyviz.workflow.clusters.cluster_access import VERBS, ClusterReadiness, ClusterState
 from applyviz.workflow.foundation import access
@@ -53,10 +56,16 @@ class ClusterObjectRow:
 
 @dataclass(frozen=True, slots=True)
 class KindGroup:
-    """The live objects of one kind."""
+    """The live objects of one kind: those of this page, of all that fit."""
 
     kind: str
     rows: tuple[ClusterObjectRow, ...]
+    total: int
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether this page shows all of them."""
+        return len(self.rows) == self.total
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +79,10 @@ class LiveReading:
 
 @dataclass(frozen=True, slots=True)
 class LiveObjects:
-    """The live objects by kind: those that fit what the reader typed, of all."""
+    """The live objects by kind: one page of those that fit what the reader typed, of all."""
 
     kinds: tuple[KindGroup, ...]
-    shown: int
+    page: ListPage[LiveObject]
     total: int
     typed: str
     reading: LiveReading
@@ -171,19 +180,28 @@ def _fits(one: LiveObject, words: Sequence[str]) -> bool:
     return all(any(word in text.casefold() for text in texts) for word in words)
 
 
-def present_objects(cluster: Cluster, inventory: Inventory, typed: str = "", *, can_adopt: bool = False) -> LiveObjects:
-    """Return the live objects by kind; each typed word is part of a kind, namespace, name or field manager.
+def present_objects(
+    cluster: Cluster, inventory: Inventory, typed: str = "", number: object = None, *, can_adopt: bool = False
+) -> LiveObjects:
+    """Return a page of the live objects by kind; each typed word is part of a kind, namespace, name or field manager.
 
+    - `number`: the page, as the address names it.
     - `can_adopt`: whether the reader may tick objects and bring them under review.
     """
     words = typed.casefold().replace("/", " ").split()
-    kinds: dict[str, list[ClusterObjectRow]] = {}
+    by_kind: dict[str, list[LiveObject]] = {}
     for one in inventory.objects:
         if _fits(one, words):
-            kinds.setdefault(one.ref.gvk.kind, []).append(_present_object(one, cluster))
+            by_kind.setdefault(one.ref.gvk.kind, []).append(one)
+    cut = cut_page(tuple(chain.from_iterable(by_kind.values())), number)
+    page: ListPage[LiveObject] = ListPage.of(cut, cut.object_list, "&" + urlencode({"q": typed}) if typed else "")
+    kinds = groupby(page.rows, key=lambda one: one.ref.gvk.kind)
     return LiveObjects(
-        kinds=tuple(KindGroup(kind, tuple(rows)) for kind, rows in kinds.items()),
-        shown=sum(map(len, kinds.values())),
+        kinds=tuple(
+            KindGroup(kind, tuple(_present_object(one, cluster) for one in found), len(by_kind[kind]))
+            for kind, found in kinds
+        ),
+        page=page,
         total=len(inventory.objects),
         typed=typed,
         reading=_read_what_is_missing(inventory),

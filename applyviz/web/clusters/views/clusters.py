@@ -107,7 +107,8 @@ def show_objects(request: PageRequest, slug: str) -> HttpResponse:
     cluster = use_cases.get_cluster(slug, for_user=request.user)
     inventory = worker_requests.read_inventory(cluster, by=request.user, after=visible_worker_request(request))
     typed = SearchForm.read(request.GET)
-    page = present_objects(cluster, inventory, typed, can_adopt=access.can(request.user, Action.WRITE))
+    can_adopt = access.can(request.user, Action.WRITE)
+    page = present_objects(cluster, inventory, typed, request.GET.get("page"), can_adopt=can_adopt)
     return _render_tab(request, cluster, ClusterTab.OBJECTS, page)
 
 
