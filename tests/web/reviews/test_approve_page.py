@@ -160,7 +160,7 @@ def test_sheet_says_who_acknowledged_and_what_is_forced(as_bob, alice):
     page = as_bob.get(url(plan)).content.decode().replace("<wbr>", "")
 
     text = " ".join(re.sub(r"<[^>]+>", "", page).split())
-    assert "Removal will not happen Deployment/frontend: acknowledged by alice" in text
+    assert "Removal will not happen · acknowledged by alice: Deployment/frontend" in text
     assert "frontend <code>.spec.replicas</code> taken from kubectl-edit by alice" in page
 
 
