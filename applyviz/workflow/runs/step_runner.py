@@ -233,7 +233,7 @@ class StepRunner:
             details = [detail for outcome, detail in self._failures.details if outcome is not Outcome.LEFT_OUT]
             states = {outcome for outcome, _ in self._failures.details if outcome is not Outcome.LEFT_OUT}
             state = RunState.STALE if states == {Outcome.STALE} else RunState.FAILED
-            more = f", and {len(details) - 1} more" if len(details) > 1 else ""
+            more = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
             return state, f"{details[0]}{more}"
         is_given_up = self._left > 0 or self._crew.has_given_up
         return (RunState.CANCELED if self._is_canceled and is_given_up else RunState.APPLIED), ""

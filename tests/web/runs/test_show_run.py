@@ -215,6 +215,18 @@ def test_error_of_a_server_is_folded_behind_a_sentence(as_viewer, plan, bob):
         assert page.count("exceeded quota") == 1
 
 
+@pytest.mark.parametrize("more", ["", " (and 2 more)"])
+def test_error_of_an_object_is_not_printed_a_second_time_as_that_of_the_run(as_viewer, plan, bob, more):
+    run = rows.make_run(plan, bob, state="failed", outcome="failed")
+    ObjectResult.objects.update(detail="it timed out.")
+    ApplyRun.objects.update(error=f"Deployment shop/frontend: it timed out.{more}")
+
+    page = reading.text_of(reading.read(as_viewer, url(run)))
+
+    assert "Deployment shop/frontend: it timed out." not in page
+    assert "it timed out." in page
+
+
 def test_objects_that_were_not_reached_are_not_done(as_viewer, plan, bob):
     rows.make_run(plan, bob, state="canceled", outcome="not-attempted")
 

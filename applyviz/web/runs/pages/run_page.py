@@ -331,7 +331,7 @@ def _present_body(
 def _find_own_error(run: ApplyRun, results: Sequence[ObjectResult]) -> str:
     """Return the error of a run; "" where it is the error of an object, which the failures show with its reason."""
     details = [detail for result in results for detail in (result.detail, result.rollout_detail) if detail]
-    return "" if any(run.error.endswith(detail) for detail in details) else run.error
+    return "" if any(detail in run.error for detail in details) else run.error
 
 
 def _offer_revert(run: ApplyRun, person: Person) -> tuple[str, str]:
