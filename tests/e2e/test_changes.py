@@ -34,6 +34,38 @@ def test_first_field_stands_high_on_the_page(changes):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("width", [1024, 1440, 1920])
+def test_menus_of_all_objects_stand_below_each_other(changes, width):
+    changes.set_viewport_size({"width": width, "height": 900})
+    changes.goto(f"{CHANGES}?expand=alike-0")
+
+    menus = changes.locator(".object-menu summary")
+    ends = menus.evaluate_all("all => all.map(one => Math.round(one.getBoundingClientRect().right))")
+    assert len(ends) > 5
+    assert len(set(ends)) == 1
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("size", [(1440, 900), (390, 844)])
+def test_group_and_selection_are_marked_as_viewed_with_one_click(changes, size):
+    page = changes
+    page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
+    page.goto(f"{CHANGES}?op=create")
+    if size[0] < 500:
+        page.get_by_role("button", name="Objects").click()
+    page.locator("[data-group=create]").get_by_role("button", name="Mark 2 as viewed").or_(
+        page.locator("#object-groups").get_by_role("button", name="Mark 2 as viewed")
+    ).first.click()
+    expect(page.locator("#viewed")).to_contain_text("2 of 38")
+    expect(page).to_have_url(f"{CHANGES}?op=create")
+    page.goto(CHANGES)
+    if size[0] < 500:
+        page.get_by_role("button", name="Objects").click()
+    page.locator("[data-group=update]").get_by_role("button", name="as viewed").click()
+    expect(page.locator("#viewed")).to_contain_text("20 of 38")
+
+
+@pytest.mark.long
 def test_keys_move_through_objects_fields_and_ticks(changes):
     page = changes
     expect(page.locator(CURRENT)).to_contain_text("checkout")
