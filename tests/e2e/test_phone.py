@@ -253,6 +253,36 @@ def test_views_open_from_a_button(phone):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize(
+    ("address", "row", "most"),
+    [("/clusters/demo/objects/", ".live-objects tr:not(.kind-head)", 110), ("/runs/1/", ".run-table tbody tr", 110)],
+)
+def test_rows_of_objects_are_low_and_a_list_is_few_screens(phone, address, row, most):
+    phone.goto(address)
+
+    heights = sorted(phone.locator(row).evaluate_all("all => all.map(one => one.offsetHeight)"))
+    assert heights[len(heights) // 2] <= most
+    assert phone.evaluate("document.documentElement.scrollHeight") <= 7 * SIZE["height"]
+
+
+@pytest.mark.long
+def test_lines_of_a_risk_stand_together(phone):
+    """The link is as large as a thumb, its line as high as its text."""
+    phone.goto(f"{PLAN}/overview/")
+
+    gaps = phone.locator(".card.risks li > div").evaluate_all(
+        """all => all.map(one => {
+          const [title, link] = ["b", "a"].map(name => one.querySelector(name).getClientRects()[0]);
+          const text = document.createRange();
+          text.selectNodeContents(one.querySelector("a"));
+          return text.getClientRects()[0].top - title.bottom;
+        })"""
+    )
+    assert gaps
+    assert max(gaps) < 8
+
+
+@pytest.mark.long
 def test_step_of_a_run_has_words(phone):
     phone.goto("/runs/1/")
 

@@ -51,6 +51,7 @@ class ViewedForm(forms.Form):
 
     - `seen` holds the positions of objects that were on the reader's screen, with commas; then nothing else counts.
     - `alone`: the box of an object that stands alone was used.
+    - `shown`: the objects that the list shows under the filters beside it, all or those of one group.
     """
 
     position = forms.IntegerField(required=False, min_value=0, max_value=_MOST)
@@ -59,6 +60,7 @@ class ViewedForm(forms.Form):
     seen = forms.RegexField(r"^\d{1,7}(,\d{1,7}){0,499}$", required=False, max_length=4000)
     has_meter = forms.BooleanField(required=False)
     alone = forms.BooleanField(required=False)
+    shown = forms.BooleanField(required=False)
 
     @property
     def seen_positions(self) -> frozenset[int]:

@@ -17,6 +17,7 @@ from applyviz.engine.risks.model import RiskLevel
 from applyviz.records.models import ObjectChange
 from applyviz.web.components.badges import LEVEL_STYLES, OBJECT_STYLES, Appearance
 from applyviz.web.components.server_text import fold
+from applyviz.workflow.approvals.viewed_objects import must_be_viewed
 
 CELLS, FEW_CELLS = 60, 18
 LISTED, FOLDED = 150, 9
@@ -58,6 +59,7 @@ class ObjectGroup:
 
     - `key` names it within its list; `after` is where its next page begins, 0 when there is none.
     - `level`: the highest risk of its objects; a folded group shows it instead of their own.
+    - `to_mark` of its objects can be marked as viewed together.
     """
 
     title: str | Promise
@@ -69,6 +71,7 @@ class ObjectGroup:
     total: int = 0
     after: int = 0
     level: Appearance | None = None
+    to_mark: int = 0
 
     @property
     def more(self) -> int:
@@ -138,6 +141,14 @@ class ItemDisplay:
     start: int = 0
     has_places: bool = False
     is_narrowed: bool = False
+    can_mark: bool = False
+
+    def count_to_mark(self, taken: Iterable[ObjectChange]) -> int:
+        """The number of objects that can be marked as viewed together: each high risk must be on the screen."""
+        if not self.can_mark:
+            return 0
+        open_ones = (c for c in taken if c.operation != Operation.UNCHANGED and c.position not in self.viewed)
+        return sum(not must_be_viewed(change) for change in open_ones)
 
     def draw(self, change: ObjectChange) -> ObjectItem:
         """One item."""
@@ -268,6 +279,7 @@ def _draw_group(
         total=len(taken),
         after=after,
         level=_find_highest(taken),
+        to_mark=drawing.count_to_mark(taken),
     )
 
 
@@ -313,6 +325,11 @@ def group_objects(
     return tuple(g for g in groups if g.items)
 
 
+def name_leaf(change: ObjectChange) -> str:
+    """The key of the group of an object in the tree: its namespace and kind."""
+    return f"{change.namespace}/{change.kind}"
+
+
 def grow_tree(changes: Iterable[ObjectChange], drawing: ItemDisplay) -> tuple[Branch, ...]:
     """The same objects by namespace and kind, in the order of their names; what has no namespace comes first."""
     found: dict[str, dict[str, list[ObjectChange]]] = {}
@@ -324,7 +341,7 @@ def grow_tree(changes: Iterable[ObjectChange], drawing: ItemDisplay) -> tuple[Br
             tuple(
                 g
                 for kind, taken in kinds.items()
-                if (g := _draw_group(drawing, f"{namespace}/{kind}", kind, taken)).items
+                if (g := _draw_group(drawing, name_leaf(taken[0]), kind, taken)).items
             ),
         )
         for namespace, kinds in found.items()

@@ -24,8 +24,10 @@ from applyviz.web.reviews.pages.object_groups import (
     ItemDisplay,
     ObjectGroup,
     SameChange,
+    arrange,
     group_objects,
     grow_tree,
+    name_leaf,
 )
 from applyviz.web.reviews.pages.search.row_words import describe_object
 from applyviz.workflow.approvals.viewed_objects import name_object
@@ -79,10 +81,15 @@ class ListChoice:
         return any(getattr(self, name) for name in FILTERS[1:])
 
     @property
+    def asked(self) -> tuple[tuple[str, str], ...]:
+        """Return the filters and the layout that are not the default, by their names."""
+        values = ((name, getattr(self, name)) for name in (*FILTERS, "layout"))
+        return tuple((name, value) for name, value in values if value)
+
+    @property
     def query(self) -> str:
         """Return the filters as a query; empty without any."""
-        asked = {name: getattr(self, name) for name in (*FILTERS, "layout")}
-        return urlencode({name: value for name, value in asked.items() if value})
+        return urlencode(self.asked)
 
     @property
     def more(self) -> str:
@@ -123,7 +130,7 @@ class Menu:
 
 @dataclass(frozen=True, slots=True)
 class ObjectList:
-    """The object list."""
+    """The object list; `to_mark` of the shown objects can be marked as viewed together."""
 
     groups: tuple[ObjectGroup, ...]
     branches: tuple[Branch, ...]
@@ -134,6 +141,7 @@ class ObjectList:
     total: int
     viewed: int
     to_view: int
+    to_mark: int = 0
 
     def find_group(self, key: str) -> ObjectGroup | None:
         """Return the group with a key."""
@@ -174,6 +182,18 @@ def select_objects(
     return [c for c in changes if _is_wanted(c, choice, where, viewed)] if choice.is_active else list(changes)
 
 
+def select_group(
+    changes: Iterable[ObjectChange], choice: ListChoice, where: ObjectIndex, viewed: frozenset[str] = frozenset()
+) -> list[ObjectChange]:
+    """Return the objects that match the filters and belong to the group of the choice; without a group, all of them."""
+    wanted = select_objects(changes, choice, where, viewed)
+    if not choice.group:
+        return wanted
+    if choice.layout == TREE:
+        return [change for change in wanted if name_leaf(change) == choice.group]
+    return next((list(one.changes) for one in arrange(wanted, where.same) if one.key == choice.group), [])
+
+
 def _offer(name: str, label: Promise, every: Promise, chosen: str, words: dict[str, str | Promise]) -> Menu:
     return Menu(name, label, every, tuple(Option(v, w, v == chosen) for v, w in words.items()))
 
@@ -205,14 +225,15 @@ def present_list(
     current: int | None,
     viewed: frozenset[str],
     where: ObjectIndex,
+    can_mark: bool = False,
 ) -> ObjectList:
-    """Return the list of a plan."""
+    """Return the list of a plan; `can_mark`: its reader can mark objects as viewed."""
     wanted = select_objects(changes, choice, where, viewed)
     to_view = [c for c in changes if c.operation != Operation.UNCHANGED]
     seen = frozenset(c.position for c in to_view if name_object(c) in viewed)
     is_tree = choice.layout == TREE
     has_places = not is_tree and len({c.namespace for c in changes} - {""}) > 1
-    drawing = ItemDisplay(url_of, current, seen, choice.group, choice.start, has_places, choice.is_active)
+    drawing = ItemDisplay(url_of, current, seen, choice.group, choice.start, has_places, choice.is_active, can_mark)
     return ObjectList(
         groups=() if is_tree else group_objects(wanted, drawing, where.same),
         branches=grow_tree(wanted, drawing) if is_tree else (),
@@ -223,4 +244,5 @@ def present_list(
         total=len(changes),
         viewed=len(seen),
         to_view=len(to_view),
+        to_mark=drawing.count_to_mark(wanted),
     )

@@ -6,7 +6,7 @@ as one block each, then the rest. Only the documents of one chunk are read, so t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from django.db.models import Q
@@ -116,6 +116,12 @@ def read_reader(plan: Plan, *, for_user: Person) -> ScrollReader:
     return ScrollReader(plan, for_user, options_from_json(plan.options), list_changes(plan), viewed)
 
 
+def read_index(context: ScrollReader, overview: PlanOverview, text: str) -> ObjectIndex:
+    """Return by what the objects of a plan are filtered; `text` is that of the filter."""
+    found = find_by_field(context.plan, context.changes, text)
+    return ObjectIndex(overview.risks, overview.managers, overview.same, found)
+
+
 class _Scroll:
     """One plan as one person scrolls through it."""
 
@@ -131,8 +137,7 @@ class _Scroll:
         self._risks_url = reverse("reviews:show-risks", args=context.address)
         self._desk = ConflictReader(context.plan, context.person)
         self._comments, self.collected = read_marks(context.plan, for_user=context.person)
-        found = find_by_field(context.plan, context.changes, choice.listed.q)
-        self.where = ObjectIndex(self.overview.risks, self.overview.managers, self.overview.same, found)
+        self.where = read_index(context, self.overview, choice.listed.q)
         wanted = select_objects(context.changes, choice.listed, self.where, context.viewed)
         arranged = arrange(wanted, self.overview.same)
         self._choice = _open_group(arranged, choice)
@@ -330,6 +335,7 @@ def _present_listing(context: ScrollReader, scroll: _Scroll, choice: ScrollChoic
         current=choice.at if choice.only is None else choice.only,
         viewed=context.viewed,
         where=scroll.where,
+        can_mark=bool(context.plan.digest),
     )
 
 
@@ -371,28 +377,3 @@ def present_only(context: ScrollReader, choice: ScrollChoice, position: int) -> 
 def present_block(context: ScrollReader, choice: ScrollChoice, key: str) -> AlikeBlock:
     """One block of identical changes of the scroll."""
     return _Scroll(context, choice).find_block(key)
-
-
-def _describe_nature(row: ObjectChange) -> tuple[object, ...]:
-    return row.group, row.kind, row.operation, frozenset(map(tuple, row.risk_levels))
-
-
-def list_identical(plan: Plan, rows: Sequence[ObjectChange], positions: Collection[int]) -> tuple[ObjectChange, ...]:
-    """Return the objects at these positions, and those that change identically, of the same kind with the same risks.
-
-    Whoever saw one of them saw them all.
-    """
-    seen = [row for row in rows if row.position in positions]
-    groups = [same.positions for same in read_for_reader(plan).same if same.is_same] if seen else []
-    wanted = set()
-    for row in seen:
-        members = next((group for group in groups if row.position in group), frozenset({row.position}))
-        wanted |= {(position, _describe_nature(row)) for position in members}
-    return tuple(row for row in rows if (row.position, _describe_nature(row)) in wanted)
-
-
-def list_members(plan: Plan, rows: Sequence[ObjectChange], key: str) -> tuple[ObjectChange, ...]:
-    """The objects of one block of identical changes; none when there is no such block."""
-    overview = read_for_reader(plan)
-    found = (group for group in arrange(rows, overview.same) if group.key == key and group.alike is not None)
-    return next((group.changes for group in found), ())

@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from urllib.parse import urlencode
 
+from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import ngettext
 
 from applyviz.records.models import ObjectChange
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
 from applyviz.web.reviews.forms.scroll import ScrollForm, ViewedForm
 from applyviz.web.reviews.pages import scroll
+from applyviz.web.reviews.pages.approvals import viewing
 from applyviz.web.reviews.pages.plan_context import read_context
 from applyviz.web.reviews.pages.review_header import present_header
 from applyviz.web.reviews.pages.scroll import ScrollReader
@@ -80,17 +83,19 @@ def list_changes(request: PageRequest, number: int, plan: int) -> HttpResponse:
 def _find_rows(context: ScrollReader, form: ViewedForm) -> tuple[ObjectChange, ...]:
     position, group = form.cleaned_data.get("position"), form.cleaned_data.get("group")
     if group:
-        return scroll.list_members(context.plan, context.changes, group)
+        return viewing.list_members(context.plan, context.changes, group)
     return tuple(change for change in context.changes if change.position == position)
 
 
 @requires(Action.VIEW, "POST")
 def mark_viewed(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """Tick objects off, or take the tick away: one, a block of identical changes, or what was on the screen."""
+    """Tick objects off, or take the tick away: one, some of the list together, or what was on the screen."""
     context, form = _read(request, number, plan), ViewedForm(request.POST)
     form.is_valid()
     if form.seen_positions:
         return _record_seen(request, context, form)
+    if form.cleaned_data["shown"]:
+        return _record_shown(request, context, ScrollForm.read_choice(request.POST))
     rows = _find_rows(context, form)
     if not rows:
         raise NotVisibleError(f"plan {plan} has no such object")
@@ -105,9 +110,27 @@ def mark_viewed(request: PageRequest, number: int, plan: int) -> HttpResponse:
     return _render_viewed(request, _read(request, number, plan), choice, rows, form.cleaned_data.get("group"))
 
 
+def _record_shown(request: PageRequest, context: ScrollReader, choice: ScrollChoice) -> HttpResponse:
+    """Record the objects of the list, or of one group of it; each with a high risk has to be on the screen itself."""
+    rows = viewing.list_shown(context, choice.listed)
+    calm = [row for row in rows if not viewed_objects.must_be_viewed(row)]
+    viewed_objects.record_all_viewed(calm, context.plan, by=request.user)
+    open_ones = [row for row in rows if viewed_objects.must_be_viewed(row)]
+    left = sum(viewed_objects.name_object(row) not in context.viewed for row in open_ones)
+    if left:
+        text = ngettext(
+            "%(n)d object with a high risk is not marked: view it in Changes.",
+            "%(n)d objects with high risks are not marked: view them in Changes.",
+            left,
+        )
+        messages.info(request, text % {"n": left})
+    whole = replace(choice, listed=replace(choice.listed, group=""))
+    return redirect(f"{reverse('reviews:show-changes', args=context.address)}{whole.write()}")
+
+
 def _record_seen(request: PageRequest, context: ScrollReader, form: ViewedForm) -> HttpResponse:
     """Record objects that were on the screen, and those that change identically; the answer names all of them."""
-    rows = scroll.list_identical(context.plan, context.changes, form.seen_positions)
+    rows = viewing.list_identical(context.plan, context.changes, form.seen_positions)
     viewed_objects.record_all_viewed(rows, context.plan, by=request.user)
     if not is_fragment(request):
         return redirect("reviews:show-changes", *context.address)
