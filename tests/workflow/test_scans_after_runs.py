@@ -1,5 +1,6 @@
 """After a run a scan looks at what the run wrote, and at nothing else; the whole cluster is looked at now and then."""
 
+import json
 from datetime import timedelta
 
 import pytest
@@ -84,6 +85,26 @@ def test_object_that_is_gone_again_is_missing(team):
     look_after_run(team)
 
     assert found() == [("missing", "settings")]
+
+
+def test_applied_object_whose_kind_is_not_listed_is_missing_only_once_it_is_gone(team):
+    lease = {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": "turn", "namespace": "default"},
+    }
+    path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/turn"
+    team.apply(json.dumps({**lease, "spec": {"leaseDurationSeconds": 15}}))
+
+    look(scans.request_scan(team.cluster, by=None))
+    there = found()
+    team.edit(path, {"spec": {"leaseDurationSeconds": 30}})
+    look(scans.request_scan(team.cluster, by=None))
+    drifted = found()
+    team.send(Request("DELETE", path))
+    look(scans.request_scan(team.cluster, by=None))
+
+    assert (there, drifted, found()) == ([], [("drifted", "turn")], [("missing", "turn")])
 
 
 @pytest.mark.long

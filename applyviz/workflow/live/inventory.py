@@ -31,7 +31,7 @@ from applyviz.workflow.foundation.scopes import ScopeEntry
 from applyviz.workflow.live.shown_owners import date_owners, show_owners
 from applyviz.workflow.plans.live_values import find_readable
 
-_LEFT_OUT = frozenset({"Event", "Lease", "Endpoints", "EndpointSlice", "ControllerRevision", "APIService"})
+UNLISTED = frozenset({"Event", "Lease", "Endpoints", "EndpointSlice", "ControllerRevision", "APIService"})
 _PAGE = 500
 MOST_OBJECTS = 5_000
 
@@ -106,7 +106,7 @@ class Listing:
 
     def read(self, refs: Sequence[ObjectRef]) -> Iterator[tuple[ObjectRef, JSONObject]]:
         """Yield the named objects that exist, at the versions of their names; requests some in parallel."""
-        self.is_cut = len(refs) > self.most
+        self.is_cut = self.is_cut or len(refs) > self.most
         served = [(ref, self.catalog.find_resource(ref.gvk)) for ref in refs[: self.most]]
         known = [(ref, resource.path(ref.namespace, ref.name)) for ref, resource in served if resource is not None]
         for batch in (known[at : at + _PAGE] for at in range(0, len(known), _PAGE)):
@@ -155,7 +155,7 @@ def _choose_resources(found: tuple[Resource, ...]) -> list[Resource]:
     chosen: dict[tuple[str, str], Resource] = {}
     for resource in found:
         is_listed = not resource.verbs or "list" in resource.verbs
-        if is_listed and resource.gvk.kind not in _LEFT_OUT:
+        if is_listed and resource.gvk.kind not in UNLISTED:
             chosen.setdefault((resource.gvk.group, resource.gvk.kind), resource)
     return list(chosen.values())
 

@@ -23,7 +23,7 @@ from applyviz import clock
 from applyviz.clusters import connect
 from applyviz.clusters.server_clock import to_ours
 from applyviz.engine.objects.errors import ApplyVizError
-from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
 from applyviz.engine.planning.model.plan import DELETIONS, Certainty
 from applyviz.queue import TaskName
@@ -44,7 +44,7 @@ from applyviz.workflow.foundation.leases import LeaseLostError, LeaseRenewer, Wo
 from applyviz.workflow.foundation.logs import log_unexpected
 from applyviz.workflow.foundation.nuls import draw_nuls
 from applyviz.workflow.live.drift import find_drift
-from applyviz.workflow.live.inventory import Listing
+from applyviz.workflow.live.inventory import UNLISTED, Listing
 from applyviz.workflow.live.shown_owners import show_owners
 from applyviz.workflow.live.unreviewed_changes import (
     UnreviewedChange,
@@ -231,11 +231,19 @@ def _find_drifted(ref: ObjectRef, live: JSONObject, known: KnownRuns, listing: L
 def _find_missing(known: KnownRuns, met: set[Key], unread: Iterable[str]) -> Iterator[ScannedObject]:
     hidden = set(unread)
     for key, result in known.results.items():
-        if key in met or key[1] in hidden or result.change.operation in DELETIONS:
-            continue
-        change = result.change
-        ref = ObjectRef(GroupVersionKind(change.group, change.version, change.kind), change.namespace, change.name)
-        yield ScannedObject(FindingSort.MISSING, ref, run=result.run.number)
+        if key not in met and key[1] not in hidden and result.change.operation not in DELETIONS:
+            yield ScannedObject(FindingSort.MISSING, changes.ref_of(result.change), run=result.run.number)
+
+
+def _find_in_unlisted(known: KnownRuns, met: set[Key], listing: Listing) -> Iterator[ScannedObject]:
+    """Yield the drift of applied objects whose kinds are not listed, and add those that exist to `met`.
+
+    Controllers write these kinds all the time, so changes outside review are not looked for.
+    """
+    results = (result for key, result in known.results.items() if key[1] in UNLISTED)
+    for ref, live in listing.read([changes.ref_of(result.change) for result in results]):
+        met.add(key_of(ref))
+        yield from _find_drifted(ref, live, known, listing)
 
 
 def _select_touched(scan: ClusterScan) -> QuerySet[ObjectChange] | None:
@@ -256,6 +264,8 @@ def _find_objects(scan: ClusterScan, renewer: LeaseRenewer) -> list[ScannedObjec
             met.add(key_of(ref))
             found += _find_changed(ref, show_owners(live, ref, policy, listing.catalog), known)
             found += _find_drifted(ref, live, known, listing)
+        if touched is None:
+            found += _find_in_unlisted(known, met, listing)
     if not listing.is_cut:
         found += _find_missing(known, met, listing.unread)
     scan.objects_read, scan.is_cut, scan.unread = listing.count, listing.is_cut, listing.unread
