@@ -253,6 +253,19 @@ def test_views_open_from_a_button(phone):
 
 
 @pytest.mark.long
+def test_failed_step_of_a_run_is_red(phone):
+    phone.goto("/runs/1/")
+
+    colors = phone.locator(".run-head .track li").last.evaluate(
+        """one => ["is-now", "is-bad", "is-done"].map(state => {
+          one.className = state;
+          return getComputedStyle(one, "::before").backgroundColor;
+        })"""
+    )
+    assert len(set(colors)) == 3
+
+
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("address", "row", "most"),
     [("/clusters/demo/objects/", ".live-objects tr:not(.kind-head)", 110), ("/runs/1/", ".run-table tbody tr", 110)],
