@@ -39,10 +39,33 @@ class ReviewRow:
     author: str
     target: str
     status: ReviewStatus
-    state: str
+    style: Appearance
     plan: str
     shares: tuple[Share, ...]
     updated_at: datetime
+
+
+_CALM, _WAITING = ("·", "calm"), ("▸", "warn")
+_MOVING, _DONE, _BAD = ("▸", "change"), ("✓", "add"), ("×", "remove")  # noqa: RUF001 the cross is drawn
+_SHAPES: Mapping[ReviewStatus, tuple[str, str]] = {
+    ReviewStatus.READING: _MOVING,
+    ReviewStatus.PLANNING: _MOVING,
+    ReviewStatus.PLAN_FAILED: _BAD,
+    ReviewStatus.NOTHING: _CALM,
+    ReviewStatus.BLOCKED: ("!", "remove"),
+    ReviewStatus.NEEDS_APPROVAL: _WAITING,
+    ReviewStatus.CHANGES_REQUESTED: ("!", "warn"),
+    ReviewStatus.APPROVED: _DONE,
+    ReviewStatus.APPLYING: _MOVING,
+    ReviewStatus.APPLIED: _DONE,
+    ReviewStatus.APPLIED_ELSEWHERE: _DONE,
+    ReviewStatus.FAILED: _BAD,
+    ReviewStatus.STALE: ("!", "warn"),
+    ReviewStatus.CANCELED: ("−", "warn"),  # noqa: RUF001 the minus sign is drawn
+    ReviewStatus.SUPERSEDED: _CALM,
+    ReviewStatus.CLOSED: _CALM,
+}
+_STYLES = {status: Appearance(glyph, status.label, tone) for status, (glyph, tone) in _SHAPES.items()}
 
 
 def count_shares(plan: Plan) -> tuple[Share, ...]:
@@ -87,7 +110,7 @@ def present_review(review: Review, outlines: Mapping[int, PlanOutline], *, for_u
         author=review.author.get_username(),
         target=plan.target.cluster.name if plan else "",
         status=status,
-        state=str(status.label),
+        style=_STYLES[status],
         plan=str(plan.number) if plan else "",
         shares=count_shares(plan) if plan else (),
         updated_at=review.updated_at,
