@@ -23,6 +23,7 @@ from applyviz.engine.manifests.documents import (
 )
 from applyviz.engine.objects.accessors import as_list, as_mapping, as_number, as_text
 from applyviz.engine.objects.errors import SourcePosition
+from applyviz.engine.objects.json_text import read_json
 from applyviz.engine.objects.values import JSONValue
 
 
@@ -104,7 +105,7 @@ def _decode_patch(value: Sequence[JSONValue]) -> ObjectPatch:
 
 def decode_file(file: str, line: bytes) -> ParsedFile:
     """Return the file that a line describes; raises `ValueError` for any other line."""
-    documents, problems, stops_after, channel = json.loads(line)
+    documents, problems, stops_after, channel = as_list(read_json(line))
     return ParsedFile(
         file,
         tuple(_decode_document(file, document) for document in documents),

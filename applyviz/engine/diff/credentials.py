@@ -255,9 +255,10 @@ def _names_in_text(name: str, value: str) -> bool:
     """Return whether a name in a text gives a value that is a credential."""
     if names_credential(name):
         return True
+    if name.lower().rpartition(".")[2].strip("_") not in _OF_TEXTS:  # hot: most names
+        return False
     bare = value.strip().strip("\"',;")
-    is_other = bare.startswith(("/", "./")) or bare.lower() in _METHODS or not bare
-    return name.lower().rpartition(".")[2].strip("_") in _OF_TEXTS and not is_other
+    return not (bare.startswith(("/", "./")) or bare.lower() in _METHODS or not bare)
 
 
 def _names_plural(name: str) -> bool:

@@ -80,9 +80,13 @@ def unpack_value(difference: Any, base: Any) -> Any:
     if isinstance(difference, list) and len(difference) == 1:
         return difference[0]
     if isinstance(difference, list) and difference[0] == _MAP:
-        # Hot: most parts are the same, or a new value in a separate list.
+        # Hot: most parts are the same, or a new value in a separate list, and calls for them cost more than the rest.
         return {
-            name: base.get(name) if type(one) is int and one == _SAME else unpack_value(one, base.get(name))
+            name: one[0]
+            if type(one) is list and len(one) == 1
+            else base.get(name)
+            if type(one) is int and one == _SAME
+            else unpack_value(one, base.get(name))
             for name, one in difference[1].items()
         }
     if isinstance(difference, list) and difference[0] == _LIST:
