@@ -28,6 +28,7 @@ from applyviz.engine.objects.values import JSONObject, JSONValue
 _TEMPLATES = frozenset({"template", "secretTemplate"})
 _OF_TEMPLATES = ("data", "stringData", "binaryData")
 _SEALED = "encryptedData"
+_SPECIAL = _TEMPLATES | {_SEALED, "value", "kind", "managedFields"}
 _SCALARS = frozenset({type(None), bool, int, float})
 # Of the texts that were judged plain, hashes are kept: a text may be a secret that looks like any other text. Their key
 # never leaves this process, and no text can be made to have the hash of another one.
@@ -142,30 +143,47 @@ class PlainValues:
     def _find(self, value: object) -> bool:
         if isinstance(value, str):
             return self.is_plain_text(value)
-        if not isinstance(value, dict | list):
+        if isinstance(value, dict):
+            return self._find_in_map(value)
+        if not isinstance(value, list):
             return type(value) in _SCALARS
         if id(value) not in self._seen:
             self._seen.add(id(value))
-            if self._find_in_map(value) if isinstance(value, dict) else self._find_in_list(value):
+            if self._find_in_list(value):
                 self._ids.add(id(value))
         return id(value) in self._ids
 
     def _find_in_map(self, value: dict[str, object]) -> bool:
-        is_plain, texts, names = not self._may_be_secret(value), self._texts, self._names
-        for name, below in value.items():  # hot: most names are plain, and most parts texts or empty
+        """Return whether a map is plain; each is looked through once. Hot: most parts are maps, names and texts."""
+        number = id(value)
+        if number in self._seen:
+            return number in self._ids
+        self._seen.add(number)
+        is_special = not _SPECIAL.isdisjoint(value)
+        is_plain, texts, names = not (is_special and self._may_be_secret(value)), self._texts, self._names
+        for name, below in value.items():
             if not _is_plain_name(name) or (names is not None and names.fullmatch(name[:1000])):
                 is_plain = False
             if isinstance(below, str):
                 if is_plain and not texts.get(below):
                     is_plain = self.is_plain_text(below)
-            elif type(below) not in _SCALARS and (below or type(below) is not dict):  # {}: a field of managedFields
-                is_plain = self._find(below) and is_plain  # looked through even where another part is not plain
-        if not _TEMPLATES.isdisjoint(value):
-            is_plain = not self._exclude_templates(value) and is_plain
+            elif type(below) is dict:  # looked through even where another part is not plain
+                is_plain = (not below or self._find_in_map(below)) and is_plain  # {}: a field of managedFields
+            elif type(below) not in _SCALARS:
+                is_plain = self._find(below) and is_plain
+        if is_special and not self._keeps_all(value):
+            is_plain = False
+        if is_plain:
+            self._ids.add(number)
+        return is_plain
+
+    def _keeps_all(self, value: dict[str, object]) -> bool:
+        """Return whether nothing in a map makes its parts another thing than they are alone."""
+        is_template = not _TEMPLATES.isdisjoint(value) and self._exclude_templates(value)
         if isinstance(value.get(_SEALED), dict):  # its kind decides whether its texts are ciphertext
             self._ids.discard(id(value[_SEALED]))
-            is_plain = False
-        return is_plain
+            return False
+        return not is_template
 
     def _exclude_templates(self, value: dict[str, object]) -> bool:
         """Exclude the values of Secrets that a controller makes from a template; return whether there are any.
@@ -191,7 +209,9 @@ class PlainValues:
     def _find_in_list(self, items: list[object]) -> bool:
         is_plain = True
         for item in items:
-            if not self._find(item) or (type(item) is not dict and not self._is_plain_item(item)):
+            if type(item) is dict:
+                is_plain = self._find_in_map(item) and is_plain
+            elif not self._find(item) or not self._is_plain_item(item):
                 is_plain = False
         return is_plain and not find_arguments(items)
 
