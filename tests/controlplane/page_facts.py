@@ -169,7 +169,8 @@ def _is_in_other_order(fact: Fact) -> bool:
 
 Claim = Callable[[Fact], bool]
 CLAIMS: Mapping[str, Claim] = {
-    r"set in your manifest": lambda f: f.is_wanted and f.is_there,
+    # A null stays where a custom kind preserves what it does not know.
+    r"set in your manifest": lambda f: f.is_there and (f.is_wanted or f.wanted is f.after is None),
     r"your manifest changes it": lambda f: f.is_wanted and f.was and f.is_there and not f.is_same,
     r"your manifest matches the live object": lambda f: f.wanted is not ABSENT and f.is_same,
     r"your manifest matches the live object; ownership moves from (.+) to you": lambda f: (
@@ -229,8 +230,15 @@ CLAIMS: Mapping[str, Claim] = {
 }
 """Each sentence beside a field, and what must be true of the field when it is said."""
 
+
+def _is_emptied(fact: Fact) -> bool:
+    """Whether a section lost everything in it and stays as an empty one, which is new as a value."""
+    return fact.was and bool(fact.before) and fact.after in ({}, [])
+
+
 WORDS: Mapping[str, Claim] = {
-    "set": lambda f: f.is_there and not f.was,
+    "set": lambda f: f.is_there and (not f.was or _is_emptied(f)),
+    "filled": lambda f: f.was and not f.before and bool(f.after),
     "changed": lambda f: f.was and f.is_there and not f.is_same,
     "removed": lambda f: f.was and not f.is_there,
     "kept": lambda f: f.was and f.is_same,

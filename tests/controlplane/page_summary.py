@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections import Counter
@@ -34,6 +35,10 @@ def _check_kind(*kinds: str) -> Claim:
 
 def _is_kept(told: Told, risk: Risk) -> bool:
     fact = told.fact(risk.path)
+    if risk.facts.get("is_null") == "below":
+        entries = get_at(told.after, ("metadata", "managedFields"), ())
+        names = {e["manager"] for e in entries if get_at(e["fieldsV1"], risk.path) is not None}
+        return fact.is_there and {name.partition(" (")[0] for name in risk.facts["owners"].split(", ")} <= names
     return fact.is_there and all(fact.owns(name.partition(" (")[0]) for name in risk.facts["owners"].split(", "))
 
 
@@ -49,6 +54,26 @@ def _count_twins(told: Told, risk: Risk) -> int:
     keys = [pair.partition("=") for pair in risk.facts["keys"].split(", ")]
     entries = told.fact(risk.path).wanted
     return sum(all(str(one.get(name)) == value for name, _is, value in keys) for one in entries)
+
+
+def _is_reordered(told: Told, risk: Risk) -> bool:
+    fact = told.fact(risk.path)
+    lists = [sorted(json.dumps(one, sort_keys=True) for one in found) for found in (fact.before, fact.after)]
+    return lists[0] == lists[1] and not fact.is_same
+
+
+def _keeps_pods(told: Told, risk: Risk) -> bool:
+    return get_at(told.before, TEMPLATE) != get_at(told.after, TEMPLATE) and not told.restarts
+
+
+def _moves_as_told(told: Told, risk: Risk) -> bool:
+    """Whether a count that the manifest sets is that of the manifest, and any other moved to the one that was named."""
+    fact = told.fact(risk.path)
+    if "reset" not in risk.facts:
+        return fact.is_wanted
+    after = str(fact.after) if fact.is_there else "unset"
+    is_null = fact.wanted is None
+    return (str(fact.before), after, is_null) == (risk.facts["live"], risk.facts["reset"], bool(risk.facts["is_null"]))
 
 
 def _is_changed(told: Told, risk: Risk) -> bool:
@@ -68,6 +93,10 @@ CLAIMS: Mapping[str, Claim] = {
     "kube-system": lambda told, risk: told.change.ref.namespace.startswith("kube-"),
     "dependents": lambda told, risk: told.is_new,
     "pods-restart": lambda told, risk: told.restarts,
+    "template-waits": _keeps_pods,
+    "autoscaled-field": _moves_as_told,
+    "null-defaults-again": lambda told, risk: told.fact(risk.path).wanted is None and told.fact(risk.path).is_there,
+    "order-churn": _is_reordered,
     "removal-will-not-happen": _is_kept,
     "removal-without-effect": lambda told, risk: (
         told.fact(risk.path).is_there
@@ -149,7 +178,7 @@ def judge_risks(pages: Pages, all_told: list[Told]) -> None:
 
 def _images(obj: JSONObject | None) -> set[tuple[str, str]]:
     found = set()
-    for above in (TEMPLATE, ("spec", "jobTemplate", "spec", "template")):
+    for above in ((), TEMPLATE, ("spec", "jobTemplate", "spec", "template")):
         spec = get_at(obj, (*above, "spec"), {})
         found |= {(c["name"], c["image"]) for key in ("containers", "initContainers") for c in spec.get(key, ())}
     return found
@@ -183,7 +212,7 @@ def _stops_all(told: Told) -> bool:
     """
     if "updateStrategy" in (told.before or {}).get("spec", {}):
         return told.pods == 1
-    strategy = get_at(told.before, ("spec", "strategy"), {})
+    strategy = get_at(told.after, ("spec", "strategy"), {})  # the controller acts by the new one
     amounts = strategy.get("rollingUpdate") or {}
     surge = _count_of(amounts.get("maxSurge", "25%"), told.pods, is_rounded_up=True)
     stopped = _count_of(amounts.get("maxUnavailable", "25%"), told.pods, is_rounded_up=False)

@@ -29,10 +29,13 @@ spec:
 REPLICAS = TEMPLATE.replace("spec:", "spec:\n  replicas: 3", 1)
 STATEFUL = REPLICAS.replace("spec:", "spec:\n  serviceName: one", 1)
 OTHER_LABEL = ("app: web", "app: other")
+JOB = TEMPLATE.replace("apps/v1", "batch/v1").replace("  selector: {matchLabels: {app: web}}\n", "")
+JOB = JOB.replace("spec: {containers", "spec: {restartPolicy: Never, containers")
 CASES = {
     "Deployment": (REPLICAS, OTHER_LABEL),
     "StatefulSet": (STATEFUL, ("serviceName: one", "serviceName: two")),
     "DaemonSet": (TEMPLATE, OTHER_LABEL),
+    "Job": (JOB, ("web:1", "web:2")),
 }
 
 
@@ -45,7 +48,7 @@ def test_pages_of_a_replaced_workload_come_true(managed_plane: ControlPlane, kin
     text = text.replace("KIND", kind)
     install(managed_plane, {"a.yaml": text}, namespace)
     managed_plane.kubectl("label", "-n", namespace, f"{kind}/web", "team=ops")
-    wait(managed_plane, f"{namespace}|{kind}.v1.apps/web", namespace)
+    wait(managed_plane, f"{namespace}|{kind}.v1.{'batch' if kind == 'Job' else 'apps'}/web", namespace)
     chosen = Replacement(kinds=(kind,))
 
     plan = product.plan({"a.yaml": text.replace(old, new)}, ApplyOptions(mode, namespace=namespace, replacement=chosen))
