@@ -245,6 +245,12 @@ class Facts:
         paths = list_leaves(root, obj)
         return {path[:n] for path in paths for n, element in enumerate(path, 1) if element[0] == "k"}
 
+    @property
+    def gives_up_direction(self) -> bool:
+        """Whether a NetworkPolicy applied to a direction of traffic that it no longer names."""
+        before, after = (get_at(obj, ("spec", "policyTypes"), None) or [] for obj in (self.live, self.after))
+        return bool(after) and not set(before) <= set(after)
+
     def opens(self, *path: str) -> bool:
         """Whether a list of an object gets an empty entry."""
         before, after = (get_at(obj, path, None) or [] for obj in (self.live, self.after))
@@ -297,7 +303,8 @@ PREDICATES: Mapping[str, Predicate] = {
     "shared-merge-key": lambda f: f.shares_keys,
     "defaulted-sibling": lambda f: f.is_refused and f.live is not None and bool(_SIBLING.search(f.refusal)),
     "open-policy": lambda f: (
-        f.gvk.kind == "NetworkPolicy" and (f.opens("spec", "ingress") or f.opens("spec", "egress"))
+        f.gvk.kind == "NetworkPolicy"
+        and (f.opens("spec", "ingress") or f.opens("spec", "egress") or f.gives_up_direction)
     ),
     "address-lost": lambda f: f.gvk.kind == "Service" and f.is_written and object_facts.gives_up_address(f.planned),
     "exposed": lambda f: object_facts.opens_service(f.planned),

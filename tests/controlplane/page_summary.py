@@ -117,7 +117,11 @@ CLAIMS: Mapping[str, Claim] = {
     ),
     "atomic-list-replaced": lambda told, risk: told.fact(risk.path).was and not told.fact(risk.path).is_same,
     "exposed": lambda told, risk: told.fact(risk.path).after == risk.facts["how"],
-    "open-policy": lambda told, risk: {} in told.fact(risk.path).after,
+    "open-policy": lambda told, risk: (
+        risk.facts["direction"].capitalize() not in told.fact(risk.path).after
+        if risk.facts.get("how") == "type"
+        else {} in told.fact(risk.path).after
+    ),
     "injected-value": lambda told, risk: told.fact(risk.path).is_wanted,
     # The server refuses the object, so a run that applied it disproves it.
     "invalid-entry": lambda told, risk: False,

@@ -73,7 +73,11 @@ RECORD_IGNORED = RiskKind(
 OPEN_POLICY = RiskKind(
     "open-policy",
     "Allows all traffic",
-    "An empty rule in {direction} allows all traffic, whatever the other rules say.",
+    lambda f: (
+        "The policy no longer applies to {direction}, so it no longer restricts that traffic."
+        if f.get("how") == "type"
+        else "An empty rule in {direction} allows all traffic, whatever the other rules say.",
+    ),
 )
 INJECTED_VALUE = RiskKind(
     "injected-value",
@@ -206,13 +210,18 @@ def _find_fate(subject: RiskSubject, wanted: JSONValue) -> dict[str, str]:
 
 @rule(160)
 def find_open_policy(subject: RiskSubject) -> Iterator[Risk]:
-    """Yield the empty rules of a NetworkPolicy that its live version does not have."""
+    """Yield the empty rules of a NetworkPolicy that its live version does not have, and the directions it gives up."""
     if subject.ref.key[:2] != ("networking.k8s.io", "NetworkPolicy") or subject.manifest is None:
         return
     for name in ("ingress", "egress"):
         rules, before = (list_at(obj, "spec", name) for obj in (subject.result, subject.live))
         if {} in rules and {} not in before:
             yield OPEN_POLICY.at(fields("spec", name), {"direction": name}, position_of(subject, ("spec", name)))
+    kept = list_at(subject.result, "spec", "policyTypes")
+    for one in list_at(subject.live, "spec", "policyTypes"):
+        if kept and one not in kept:  # an object that the server did not complete may lack the default
+            facts = {"direction": str(one).lower(), "how": "type"}
+            yield OPEN_POLICY.at(fields("spec", "policyTypes"), facts, position_of(subject, ("spec", "policyTypes")))
 
 
 def _list_bundles(trie: JSONObject, path: FieldPath = ()) -> Iterator[FieldPath]:

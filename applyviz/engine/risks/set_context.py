@@ -67,7 +67,11 @@ CREATED_IN_SAME_SET = RiskKind(
 SECRET_CONTENT = RiskKind(
     "secret-content",
     "Secret content changes",
-    "{count} entries of this Secret change: {entries}.",
+    lambda f: (
+        "1 entry of this Secret changes: {entries}."
+        if f["count"] == "1"
+        else "{count} entries of this Secret change: {entries}.",
+    ),
     level=RiskLevel.INFO,
 )
 
