@@ -192,7 +192,7 @@ class Writer:
             check_identity(write.route, write.target, obj)
             if live is None:
                 obj["metadata"].pop("resourceVersion", None)
-                return self._store_new(write, Body(obj, warnings))
+                return self._store_new(write, Body(obj, warnings, result))
             return self.store_changed(write, Body(obj, warnings, result), live)
 
     def _check_namespace(self, write: StoredWrite, obj: JSONObject) -> None:
@@ -216,7 +216,7 @@ class Writer:
         cluster, target, obj = self._cluster, write.target, body.obj
         meta = obj["metadata"]
         self._check_namespace(write, obj)
-        body = Body(obj, (*body.warnings, *deduplicate_owners(meta)))
+        written, body = body.written, Body(obj, (*body.warnings, *deduplicate_owners(meta)))
         for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
             meta.pop(name, None)
         meta["uid"], meta["creationTimestamp"] = cluster.new_uid(), cluster.now()
@@ -225,7 +225,8 @@ class Writer:
         if meta.get("name"):
             prepare_create(target, obj)
             admit_create(target, obj, cluster.store)
-        _refuse_invalid(write, obj, [*self._list_unmarked(write, obj), *validate_create(target, obj)])
+        problems = validate_create(target, keep_empty(target, obj, written))
+        _refuse_invalid(write, obj, [*self._list_unmarked(write, obj), *problems])
         _refuse_invalid(write, obj, list(check_levels(target, obj, None)))
         body = self._judge(write, body, None)
         if cluster.store.get(target.key(write.namespace, meta["name"])) is not None:

@@ -77,6 +77,12 @@ def _show_template_generation(obj: MutableObject) -> None:
     annotations[TEMPLATE_GENERATION] = text if text.isdigit() else "0"
 
 
+def _end_pod(obj: MutableObject) -> None:
+    """Give a Pod whose grace period is negative one second; templates keep theirs."""
+    if obj["spec"].get("terminationGracePeriodSeconds", 0) < 0:
+        obj["spec"]["terminationGracePeriodSeconds"] = 1
+
+
 def _type_claims(obj: MutableObject) -> None:
     """Set the kind of a StatefulSet's claims."""
     for claim in obj["spec"].get("volumeClaimTemplates") or ():
@@ -91,6 +97,7 @@ def _normalize_autoscaler(obj: MutableObject) -> None:
 
 
 _CONVERSIONS: Mapping[str, Callable[[MutableObject], None]] = {
+    "pods": _end_pod,
     "secrets": _fold_string_data,
     "horizontalpodautoscalers": _normalize_autoscaler,
     "daemonsets": _show_template_generation,

@@ -36,7 +36,12 @@ _COUNTS_EMPTY = frozenset({"networkpolicies", "validatingwebhookconfigurations",
 # Their rules compare these with `reflect.DeepEqual`, or quote them: an empty value is not an absent one. The defaults
 # of a ConfigMap make its `data` empty in both objects.
 _RULED_EMPTY = {
+    **dict.fromkeys(
+        ("daemonsets", "deployments", "jobs", "replicasets", "replicationcontrollers", "statefulsets"),
+        (("spec", "template", "metadata", "labels"),),
+    ),
     "configmaps": (("binaryData",),),
+    "persistentvolumeclaims": (("spec", "resources", "limits"), ("spec", "resources", "requests")),
     "secrets": (("data",),),
     "servicecidrs": (("spec", "cidrs"),),
     "storageclasses": (("parameters",),),
@@ -78,7 +83,7 @@ def keep_empty(target: ResourceTarget, obj: JSONObject, written: JSONObject) -> 
     """Return the object as the rules of its kind see it: with the empty values that are written but not stored."""
     for *parents, name in _RULED_EMPTY.get(target.plural, ()) if target.struct is not None else ():
         value = get_at(written, (*parents, name))
-        if value in ([], {}):
+        if value in ([], {}) and get_at(obj, parents) is not None:
             obj = clone(obj)
             get_at(obj, parents)[name] = value
     return obj

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
-from decimal import Decimal
+from collections.abc import Callable, Iterator, Mapping
 
-from applyviz.engine.objects.values import JSONObject, get_at, is_same_json
+from applyviz.engine.objects.values import JSONObject, is_same_json
 from applyviz.kubernetes.parity.json_text import find_fault
 from applyviz.kubernetes.parity.name_formats import (
     config_key_problems,
@@ -19,7 +18,6 @@ from applyviz.kubernetes.parity.name_formats import (
     qualified_name_problems,
     subdomain_problems,
 )
-from applyviz.kubernetes.parity.quantities import parse_quantity
 from applyviz.kubernetes.parity.status import (
     FieldError,
     forbidden,
@@ -28,19 +26,15 @@ from applyviz.kubernetes.parity.status import (
     required,
     too_long,
 )
+from applyviz.kubernetes.v1_36.validation.claim_updates import validate_claim_update
 from applyviz.kubernetes.v1_36.validation.claims import validate_claim_spec
 from applyviz.kubernetes.v1_36.validation.job_updates import IMMUTABLE
 from applyviz.kubernetes.v1_36.validation.selectors import validate_selector
 from applyviz.kubernetes.v1_36.validation.templates import check_int_or_percent, check_whole
 
 _RBAC = "rbac.authorization.k8s.io"
-_CLAIM_UPDATE = (
-    "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
-)
 _FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 _EVICTION = ("AlwaysAllow", "IfHealthyBudget")
-# The annotation that named the class of a claim before there was a field.
-_CLASS = "volume.beta.kubernetes.io/storage-class"
 _MEGABYTE = 1024 * 1024
 
 
@@ -119,51 +113,6 @@ def _immutable_data(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
 
 def _claim(obj: JSONObject) -> Iterator[FieldError]:
     yield from validate_claim_spec(obj["spec"], "spec")
-
-
-def _is_class_moved(obj: JSONObject, live: JSONObject) -> bool:
-    """Return whether the class of a claim moves from its annotation to its field."""
-    named, had_named = ((one["metadata"].get("annotations") or {}).get(_CLASS) for one in (obj, live))
-    is_same_class = had_named is not None and obj["spec"].get("storageClassName") == had_named
-    return is_same_class and "storageClassName" not in live["spec"] and named in (None, had_named)
-
-
-def _claim_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
-    named, had_named = ((one["metadata"].get("annotations") or {}).get(_CLASS, "") for one in (obj, live))
-    if named != had_named and not _is_class_moved(obj, live):
-        yield invalid(f"metadata.annotations.{_CLASS}", named, "field is immutable")
-    # The volume name of a claim can be set once, and so can its class, unless an annotation names one.
-    is_classed = "storageClassName" in live["spec"] or _CLASS in (live["metadata"].get("annotations") or {})
-    once = (
-        *(() if live["spec"].get("volumeName") else ("volumeName",)),
-        *(() if is_classed else ("storageClassName",)),
-    )
-    # A bound claim may ask for more space, and for another class of its attributes.
-    is_bound = (live.get("status") or {}).get("phase") == "Bound"
-    free = (*once, *(("volumeAttributesClassName",) if is_bound else ()))
-    spec, before = (_without(one["spec"], free, has_size=not is_bound) for one in (obj, live))
-    if not is_same_json(spec, before):
-        yield forbidden("spec", _CLAIM_UPDATE)
-    asked, had = (_read_size(get_at(one, ("spec", "resources", "requests"))) for one in (obj, live))
-    if asked < had and asked <= _read_size(get_at(live, ("status", "capacity"))):
-        yield forbidden("spec.resources.requests.storage", "field can not be less than status.capacity")
-    if obj["spec"].get("volumeMode") != live["spec"].get("volumeMode"):
-        yield invalid("volumeMode", obj["spec"].get("volumeMode"), IMMUTABLE)
-
-
-def _read_size(amounts: JSONObject | None) -> Decimal:
-    parsed = parse_quantity(str((amounts or {}).get("storage", "0")))
-    return Decimal(0) if parsed is None else parsed[0]
-
-
-def _without(spec: JSONObject, names: Collection[str], *, has_size: bool) -> JSONObject:
-    """Return the spec of a claim without some fields, and without the space that it asks for."""
-    kept = {name: value for name, value in spec.items() if name not in names}
-    resources = kept.get("resources") or {}
-    if has_size or not resources.get("requests"):
-        return kept
-    requests = {name: value for name, value in resources["requests"].items() if name != "storage"}
-    return {**kept, "resources": {**resources, "requests": requests}}
 
 
 def _namespace(obj: JSONObject) -> Iterator[FieldError]:
@@ -327,7 +276,7 @@ CREATE: Mapping[str, Callable[[JSONObject], Iterator[FieldError]]] = {
 UPDATE: Mapping[str, Callable[[JSONObject, JSONObject], Iterator[FieldError]]] = {
     "configmaps": _immutable_data,
     "secrets": _immutable_data,
-    "persistentvolumeclaims": _claim_update,
+    "persistentvolumeclaims": validate_claim_update,
     "rolebindings": _binding_update,
     "clusterrolebindings": _binding_update,
     "priorityclasses": _priority_class_update,

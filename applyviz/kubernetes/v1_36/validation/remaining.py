@@ -5,7 +5,7 @@ Rule: `pkg/apis/{core,node,coordination,storage,flowcontrol,apps,networking}/val
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from applyviz.engine.objects.values import JSONObject
 from applyviz.kubernetes.parity.field_order import render_ordered
@@ -179,7 +179,7 @@ def _quota(obj: JSONObject) -> Iterator[FieldError]:
             yield invalid(path, text, NOT_NEGATIVE)
         if (name in _INTEGERS or name.startswith("count/")) and parsed[0] != parsed[0].to_integral_value():
             yield invalid(path, text, "must be an integer")
-    yield from _quota_scopes(spec.get("scopes") or [])
+    yield from _quota_scopes(spec.get("scopes") or [], spec.get("hard") or {})
     for expression in (spec.get("scopeSelector") or {}).get("matchExpressions") or ():
         yield from _quota_selector(expression, "spec.scopeSelector.matchExpressions")
 
@@ -195,10 +195,14 @@ def _quota_name(name: str, path: str) -> Iterator[FieldError]:
         yield invalid(path, name, "must be a standard resource for quota")
 
 
-def _quota_scopes(scopes: list[str]) -> Iterator[FieldError]:
+def _quota_scopes(scopes: list[str], hard: Collection[str]) -> Iterator[FieldError]:
     for scope in scopes:
         if scope not in _SCOPES:
             yield invalid("spec.scopes", scopes, "unsupported scope")
+        counted = _SCOPED.get(scope)
+        for name in hard:
+            if counted is not None and name in _STANDARD | _INTEGERS and name not in counted:
+                yield invalid("spec.scopes", scopes, "unsupported scope applied to resource")
     for pair in (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating")):
         if set(pair) <= set(scopes):
             yield invalid("spec.scopes", scopes, "conflicting scopes")
@@ -245,6 +249,15 @@ _SCOPES = (
     "Terminating", "NotTerminating", "BestEffort", "NotBestEffort", "PriorityClass", "CrossNamespacePodAffinity",
     "VolumeAttributesClass",
 )  # fmt: skip
+_OF_PODS = frozenset(
+    {"pods", *(f"{part}{name}" for part in ("", "requests.", "limits.") for name in ("cpu", "memory"))}
+)
+# What can be counted by a scope.
+_SCOPED: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(_SCOPES[:-1], _OF_PODS),
+    "BestEffort": frozenset({"pods"}),
+    "VolumeAttributesClass": frozenset({"persistentvolumeclaims", "requests.storage"}),
+}
 _ONLY_EXISTS = (
     "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, "
     "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"

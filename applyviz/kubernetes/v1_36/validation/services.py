@@ -75,8 +75,10 @@ def _new_service(obj: JSONObject) -> Iterator[FieldError]:
 
 
 def _external_name(spec: JSONObject) -> Iterator[FieldError]:
+    # A server writes the one address into the list of addresses before it looks at them.
+    addressed = {**spec, "clusterIPs": spec.get("clusterIPs") or spec.get("clusterIP")}
     for field in ("clusterIPs", "ipFamilies", "ipFamilyPolicy"):
-        if spec.get(field):
+        if addressed.get(field):
             yield forbidden(f"spec.{field}", "may not be set for ExternalName services")
     name = (spec.get("externalName") or "").removesuffix(".")
     if not name:

@@ -5,6 +5,7 @@ Rule: `pkg/apis/apps/validation`, `pkg/apis/batch/validation` of k8s.io/kubernet
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, is_same_json
@@ -24,6 +25,7 @@ from applyviz.kubernetes.v1_36.validation.templates import (
     validate_pod_template,
 )
 
+_AMOUNT = re.compile(r"[0-9]+%|[+-]?[0-9]+")
 _STATEFUL_SET_UPDATE = (
     "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
     "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
@@ -67,7 +69,10 @@ def _check_always(template: JSONObject, path: str, owner: str) -> Iterator[Field
 
 
 def _is_zero(value: JSONValue) -> bool:
-    return value in (0, "0%", "0")
+    """Return whether a number or a percentage is 0, as the server reads any text that is neither."""
+    if isinstance(value, str):
+        return not _AMOUNT.fullmatch(value) or int(value.removesuffix("%")) == 0
+    return value == 0
 
 
 def _deployment(obj: JSONObject) -> Iterator[FieldError]:
