@@ -24,6 +24,7 @@ _UUIDS = {
     "uuid5": re.compile(_UUID % ("5[0-9a-f]{3}", _VARIANT)),
 }
 _EMAIL = re.compile(r"(?:[^<>@\s]*<)?[^\s<>@(),:;\[\]\"]+@[^\s<>@(),:;\"]+>?\Z")
+_BITS = re.compile(r"[0-9]+\Z")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")
 # Letters beyond ASCII stand for the Unicode classes of Go's pattern.
 _LETTER = r"a-zA-Z0-9\u00a0-\U0010ffff"
@@ -45,13 +46,50 @@ _SSN = re.compile(r"[0-9]{3}[- ]?[0-9]{2}[- ]?[0-9]{4}\Z")
 _OBJECT_ID = re.compile(r"[0-9a-fA-F]{24}\Z")
 _URI = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:(?://[^\x00-\x20\x7f/?#]*(?![^/?#])|(?!//))|/)[^\x00-\x1f\x7f]*\Z")
 _BAD_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
-# Formats of which every text is one, or that are not checked here.
-_ANY = frozenset(("password", "isbn", "isbn10", "isbn13", "creditcard"))
+_AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
+# A host is written in these signs, in brackets if it has colons; a port is a number, or empty.
+_HOST = re.compile(
+    r"(?:\[[0-9A-Za-z:.%_~-]*\]|(?:[0-9A-Za-z\x80-\U0010ffff._~!$&'()*+,;=<>\"-]|%[89A-Fa-f][0-9A-Fa-f])*)(?::[0-9]*)?\Z"
+)
+_BEFORE_HOST = re.compile(r"[0-9A-Za-z._:~!$&'()*+,;=%@-]*\Z")
+_BOOK_10, _BOOK_13 = re.compile(r"[0-9]{9}[0-9X]\Z"), re.compile(r"[0-9]{13}\Z")
+_CARD = re.compile(
+    r"(4[0-9]{12}([0-9]{3})?|5[1-5][0-9]{14}|6(011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}|3(0[0-5]|[68][0-9])[0-9]{11}|"
+    r"(2131|1800|35[0-9]{3})[0-9]{11})\Z"
+)
+# A format of which every text is one.
+_ANY = frozenset(("password",))
 
 
 def _is_uri(text: str) -> bool:
     """Return whether Go parses the URI of a request: an address with a scheme, or an absolute path."""
-    return _URI.match(text) is not None and _BAD_ESCAPE.search(text) is None
+    if _URI.match(text) is None or _BAD_ESCAPE.search(text) is not None:
+        return False
+    authority = _AUTHORITY.match(text)
+    user, mark, host = authority[1].rpartition("@") if authority else ("", "", "")
+    return _HOST.match(host) is not None and (not mark or _BEFORE_HOST.match(user) is not None)
+
+
+def _is_book(text: str) -> bool:
+    return _is_book_10(text) or _is_book_13(text)
+
+
+def _is_book_10(text: str) -> bool:
+    plain = re.sub(r"[\s-]+", "", text)
+    values = [10 if sign == "X" else int(sign) for sign in plain] if _BOOK_10.match(plain) else [1]
+    return sum(place * value for place, value in enumerate(values, 1)) % 11 == 0
+
+
+def _is_book_13(text: str) -> bool:
+    plain = re.sub(r"[\s-]+", "", text)
+    return _BOOK_13.match(plain) is not None and sum(int(n) * (1, 3)[i % 2] for i, n in enumerate(plain)) % 10 == 0
+
+
+def _is_card(text: str) -> bool:
+    """Return whether the digits are those of a card, by their sum, in which each second one from the end is doubled."""
+    plain = re.sub("[^0-9]+", "", text)
+    digits = [int(sign) * (1 + i % 2) for i, sign in enumerate(reversed(plain))]
+    return _CARD.match(plain) is not None and sum(digit // 10 + digit % 10 for digit in digits) % 10 == 0
 
 
 def _is_date(text: str) -> bool:
@@ -67,18 +105,28 @@ def _is_date_time(text: str) -> bool:
     return found is not None and found[1] <= "23" and found[2] <= "59" and found[3] <= "59"
 
 
-def _is_address(text: str, version: int) -> bool:
+def _read_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Return an address as old versions of Go read it: numbers may begin with zeros, and it has no zone."""
+    head, colon, tail = text.rpartition(":")
+    if "." in tail:
+        tail = ".".join(re.sub("^0+(?=[0-9])", "", part) for part in tail.split("."))
     try:
-        return ipaddress.ip_address(text).version == version
+        return None if "%" in text else ipaddress.ip_address(head + colon + tail)
+    except ValueError:
+        return None
+
+
+def _is_address_6(text: str) -> bool:
+    try:
+        return "%" not in text and ipaddress.ip_address(text).version == 6
     except ValueError:
         return False
 
 
 def _is_network(text: str) -> bool:
-    try:
-        return "/" in text and bool(ipaddress.ip_interface(text))
-    except ValueError:
-        return False
+    address, _, bits = text.partition("/")
+    found = _read_address(address)
+    return found is not None and _BITS.match(bits) is not None and int(bits) <= found.max_prefixlen
 
 
 def _is_duration(text: str) -> bool:
@@ -101,8 +149,8 @@ _FORMATS: Mapping[str, Callable[[str], bool]] = {
     "date-time": _is_date_time,
     "datetime": _is_date_time,
     "email": lambda text: _EMAIL.match(text) is not None,
-    "ipv4": lambda text: _is_address(text, 4),
-    "ipv6": lambda text: _is_address(text, 6),
+    "ipv4": lambda text: "." in text and _read_address(text) is not None,
+    "ipv6": _is_address_6,
     "cidr": _is_network,
     "duration": _is_duration,
     "byte": lambda text: _BASE64.match(text) is not None,
@@ -111,7 +159,11 @@ _FORMATS: Mapping[str, Callable[[str], bool]] = {
     "hexcolor": lambda text: _COLOR.match(text) is not None,
     "uri": _is_uri,
     "rgbcolor": lambda text: _RGB.match(text) is not None,
-    "ssn": lambda text: _SSN.match(text) is not None,
+    "ssn": lambda text: len(text) == 11 and _SSN.match(text) is not None,
+    "isbn": _is_book,
+    "isbn10": _is_book_10,
+    "isbn13": _is_book_13,
+    "creditcard": _is_card,
     "bsonobjectid": lambda text: _OBJECT_ID.match(text) is not None,
     "k8s-short-name": lambda text: not label_problems(text),
     "k8s-long-name": lambda text: not subdomain_problems(text),

@@ -83,15 +83,21 @@ def fill_defaults(value: JSONValue, schema: JSONObject | None) -> None:
     if isinstance(value, dict):
         _fill_map(value, schema)
     elif isinstance(value, list):
-        for item in value:
-            fill_defaults(item, schema.get("items"))
+        items = schema.get("items") or {}
+        for i, item in enumerate(value):
+            if _is_defaulted(item, items):
+                value[i] = clone(items["default"])
+            fill_defaults(value[i], items)
+
+
+def _is_defaulted(value: JSONValue, schema: JSONObject) -> bool:
+    return value is None and "default" in schema and not schema.get("nullable")
 
 
 def _fill_map(value: MutableObject, schema: JSONObject) -> None:
     properties = schema.get("properties") or {}
     for name, child in properties.items():
-        current = value.get(name)
-        if "default" in child and (name not in value or (current is None and not child.get("nullable"))):
+        if (name not in value and "default" in child) or _is_defaulted(value.get(name), child):
             value[name] = clone(child["default"])
         if name in value:
             fill_defaults(value[name], child)
@@ -99,6 +105,8 @@ def _fill_map(value: MutableObject, schema: JSONObject) -> None:
     if isinstance(additional, Mapping):
         for name in value:
             if name not in properties:
+                if _is_defaulted(value[name], additional):
+                    value[name] = clone(additional["default"])
                 fill_defaults(value[name], additional)
 
 
@@ -212,9 +220,11 @@ def _check_map(value: JSONObject, schema: JSONObject, path: str, before: JSONVal
     for name in schema.get("required") or ():
         if name not in value:
             yield required(f"{path}.{name}" if path else name)
-    limit = schema.get("maxProperties")
-    if limit is not None and len(value) > limit:
-        yield FieldError(FieldErrorType.TOO_MANY, path, f"Too many: {len(value)}: must have at most {limit} items")
+    low, high = schema.get("minProperties"), schema.get("maxProperties")
+    if low is not None and len(value) < low:
+        yield invalid(path, len(value), f"{path} in body should have at least {low} properties")
+    if high is not None and len(value) > high:
+        yield FieldError(FieldErrorType.TOO_MANY, path, f"Too many: {len(value)}: must have at most {high} items")
     properties, additional = schema.get("properties") or {}, schema.get("additionalProperties")
     for name, item in value.items():
         if not path and name in _ROOT_FIELDS:
