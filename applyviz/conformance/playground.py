@@ -46,7 +46,7 @@ _POSITION = re.compile(r"^line \d+(, column \d+)?( \.\S*)?: ")
 # Only Go can print its own structs with their capitalized names, and the lines of two of them that differ.
 _GO_NAME = re.compile(r'"[A-Z]\w*":')
 _STRUCT = re.compile(r"(?<=value: )\{.*\}(?=: )", re.DOTALL)
-_GO_LINES = re.compile(r"\n\s*@@ .*?(?=\n\* |\Z)", re.DOTALL)
+_GO_LINES = re.compile(r"\n\s*@@ .*?(?=\n\* |\n; |\Z)", re.DOTALL)
 # Only a server can choose the uid that it quotes.
 _UID, _NO_UID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "00000000-0000-4000-8000-000000000000"
 # The server names the fields that do not match the schema in a random order, one a line.
@@ -91,7 +91,7 @@ def judge_input(family: str, case: JSONObject) -> CaseResult:
     elif otherwise.refusal and "refusal" in expected:
         judged = iter([("refusal", *_align(read_causes(expected["refusal"]), _split_causes(otherwise.refusal)))])
     elif otherwise.first_apply is not None and "after" in expected:
-        judged = _judge_first_apply(otherwise.first_apply, expected, given.field_manager)
+        judged = _judge_first_apply(otherwise.first_apply, expected, given.field_manager if otherwise.is_moving else "")
     elif "refusal" in expected:
         judged = _judge_refusal(change, expected)
     else:
@@ -150,7 +150,8 @@ def read_causes(refusal: str) -> list[str]:
 def _split_causes(error: str) -> list[str]:
     """Return the causes of an error that the product shows, sorted."""
     named = error.removeprefix(_INVALID)
-    return sorted(map(str.strip, _BOUND.sub("", named).split("; "))) if named != error else [error.strip()]
+    shown = _BOUND.sub("", _GO_LINES.sub("", named))
+    return sorted(map(str.strip, shown.split("; "))) if named != error else [error.strip()]
 
 
 def _align(causes: list[str], ours: list[str]) -> tuple[list[str], list[str]]:
@@ -182,10 +183,11 @@ def _judge_result(change: PlannedObject, expected: JSONObject, stopped: Iterable
 
 
 def _judge_first_apply(ours: JSONObject, expected: JSONObject, manager: str) -> Iterator[Comparison]:
-    """Compare what kubectl writes before it moves the fields, and the owners after it did."""
+    """Compare what kubectl writes before it moves the fields to a manager, and the owners after it did."""
     after = without_chosen(expected["after"], {}, ours)
     yield "values", _compared(after), _compared(ours)
-    moved = {**ours, "metadata": {**ours["metadata"], "managedFields": upgrade(ours, manager=manager)}}
+    entries = upgrade(ours, manager=manager) if manager else ours["metadata"].get("managedFields", [])
+    moved = {**ours, "metadata": {**ours["metadata"], "managedFields": entries}}
     yield "owners", _list_owners(after), _list_owners(moved)
 
 

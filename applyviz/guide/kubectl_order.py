@@ -3,7 +3,8 @@
 Rule: `docs/semantics/migration.md`. kubectl applies first and moves the fields of client-side apply afterwards, so a
 conflict ends it; applyviz moves first. kubectl then removes fields by a second apply: if the server refuses that one,
 kubectl prints a warning, and what the first apply wrote stays. The first one still has everything that is removed
-afterwards, so the server may refuse it where it accepts what applyviz sends.
+afterwards, so the server may refuse it where it accepts what applyviz sends. And kubectl moves the fields of managers
+that own last-applied; where the annotation is gone, it moves nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from functools import lru_cache
 from applyviz.engine.objects.errors import ApplyVizError, Conflict, ConflictError
 from applyviz.engine.objects.exchange import APPLY_PATCH, Answer, Request
 from applyviz.engine.objects.values import JSONObject
-from applyviz.engine.ownership import server_side
+from applyviz.engine.ownership import migrate, server_side
 from applyviz.engine.planning.simulation.dry_run_result import describe_refusal
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.requests.takeover import find_managers
@@ -31,12 +32,14 @@ class KubectlDifference:
 
     - `conflicts`: those that stop kubectl.
     - `first_apply`: what kubectl writes although the server refuses the removals; None if it refuses nothing.
+    - `is_moving`: kubectl moves fields at all; if not, `first_apply` is all that it does.
     - `refusal`: why the server refuses the first apply, in which everything is left that is removed afterwards.
     """
 
     conflicts: tuple[Conflict, ...] = ()
     first_apply: JSONObject | None = None
     refusal: str = ""
+    is_moving: bool = True
 
 
 @lru_cache(maxsize=32)
@@ -55,6 +58,8 @@ def find_difference(given: PlaygroundQuery) -> KubectlDifference:
     answer = _ask_first(found, live, given)
     if answer is None:
         return KubectlDifference()
+    if answer.is_ok and not migrate.find_owners(live):
+        return KubectlDifference(first_apply=dict(answer.body), is_moving=False)
     error = playground.estimate(given, now=_MOMENT).error
     if answer.is_ok:
         return KubectlDifference(first_apply=dict(answer.body) if error else None)

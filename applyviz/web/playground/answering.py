@@ -56,7 +56,14 @@ def _present_kubectl(change: PlannedObject, given: PlaygroundQuery) -> Iterator[
             _("kubectl applies first and would stop at a conflict (%(named)s). applyviz moves the fields first.")
             % {"named": named}
         )
-    if found.first_apply is not None:
+    if not found.is_moving:
+        lines.append(
+            _(
+                "kubectl moves the fields of managers that own the annotation last-applied, and no manager does: they "
+                "keep their fields, and what you left out stays."
+            )
+        )
+    elif found.first_apply is not None:
         lines.append(
             _(
                 "kubectl sends your manifest first, which the server accepts, and then the removals, which it refuses. "

@@ -150,6 +150,15 @@ def test_answer_says_what_kubectl_does_otherwise(client, ask, manager, differs):
     assert ("would stop at a conflict (kubectl-client-side-apply: .data.theme)" in text) is differs
 
 
+def test_answer_says_that_kubectl_moves_nothing_where_nobody_owns_last_applied(client, ask):
+    same = MANIFEST.replace("light", "dark")
+    owners = "kubectl-client-side-apply (Update): .data.theme .data.season"
+    text = client.get(ask(manifest=same, live=LIVE, owners=owners, field_manager="kubectl")).content.decode()
+
+    assert "kubectl does this differently" in text
+    assert "own the annotation last-applied, and no manager does: they keep their fields" in text
+
+
 def test_answer_is_silent_about_kubectl_where_it_does_the_same(client, ask):
     same = client.get(ask(live=LIVE, owners="shop (Apply): .data.theme")).content.decode()
     forced = client.get(ask(live=CLIENT_SIDE, takes_client_side="on", is_forced="on")).content.decode()
