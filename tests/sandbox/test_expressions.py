@@ -13,9 +13,10 @@ from applyviz.engine.objects.exchange import JSON, Request
 from applyviz.engine.objects.values import MutableObject
 from applyviz.sandbox.api.server import Sandbox
 from applyviz.sandbox.cel import library  # noqa: F401 - defines the functions of Kubernetes
+from applyviz.sandbox.cel.cost_estimates import estimate_cost
 from applyviz.sandbox.cel.static_types import INT, STRING, StaticType, list_of, map_of, optional_of
 from applyviz.sandbox.cel.syntax import NotReadableError, parse
-from applyviz.sandbox.cel.type_checker import check_types, render_problems
+from applyviz.sandbox.cel.type_checker import check_types, find_kinds, render_problems
 from applyviz.sandbox.schema.definition_schemas import check_schema
 from applyviz.sandbox.schema.rule_types import is_field_path
 from applyviz.sandbox.storage.store import MemoryStore
@@ -295,3 +296,29 @@ def test_value_of_an_audit_annotation_is_text_or_null(text, problem):
 
     assert answer.is_ok is (problem == "")
     assert problem in answer.body.get("message", "")
+
+
+def test_list_of_maps_has_their_most_general_type():
+    """As `joinTypes` of cel-go: the server then refuses the comparison, not the entry of another type."""
+    _, (problem,) = check("self.tags == [{'a': 'b'}, {'a': 'c', 'd': 1}]")
+
+    assert "applied to '(list(string), list(map(string, dyn)))'" in problem
+    assert check("[[1], ['a'], [dyn(1)]]")[0] == "list(dyn)"
+    assert check("[[dyn(1)], ['a']]")[0] == "list(list(dyn))"
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "cidr('10.0.0.0/8').masked() == cidr('10.0.0.0/8')",
+        "ip('1.2.3.4') == ip('1.2.3.4')",
+        "quantity('2') == quantity('1')",
+        "semver('2.0.0') == semver('1.0.0')",
+        "url('https://a') == url('https://b')",
+    ],
+)
+def test_values_of_kubernetes_cost_little_to_compare(rule):
+    tree = parse(rule)
+    kinds = find_kinds(tree, {"self": SELF})
+
+    assert estimate_cost(tree, kinds, SELF) < 20

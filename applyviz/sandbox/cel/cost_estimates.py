@@ -26,6 +26,11 @@ _LIST_BASE, _MAP_BASE = 10, 30
 _SCALARS = frozenset({"bool", "double", "duration", "int", "timestamp", "uint"})
 _TEXTS = frozenset({"string", "bytes", "dyn", "!error!"})
 _COMPARISONS = frozenset({"<", "<=", ">", ">="})
+# Types of Kubernetes with what it costs to compare two values; of links the longest may be long.
+_URL: Final = "kubernetes.URL"
+_MADE: Final[Mapping[str, int]] = {
+    "net.IP": 1, "net.CIDR": 1, "kubernetes.Quantity": 1, "kubernetes.Semver": 1, "kubernetes.NamedFormat": 7, _URL: 1,
+}  # fmt: skip
 # Functions that go through their target once, and those that go through their first argument.
 _OVER_TARGET = frozenset({"lowerAscii", "upperAscii", "substring", "trim"})
 _OVER_ARGUMENT = frozenset(
@@ -185,6 +190,8 @@ class _CostEstimator:
         name = node.function
         if name in ("&&", "||"):
             return Estimate(0)
+        if name == "==" and (made := self._compare_made(node, parts)) is not None:
+            return made
         if name in ("==", "!=") or (name in _COMPARISONS and self._has_texts(node)):
             return Estimate(_scale(min(parts[0].most, parts[1].most), _TRAVERSAL))
         if name == "+" and self._kind(node).name in ("string", "bytes", "list", "dyn"):
@@ -192,6 +199,13 @@ class _CostEstimator:
         if name == "in":
             return Estimate(parts[1].most if self._kind(node.arguments[1]).name != "map" else 1)
         return None
+
+    def _compare_made(self, node: Call, parts: Sequence[Estimate]) -> Estimate | None:
+        """Return what it costs to compare two values of a type of Kubernetes, None for other types."""
+        left, right = map(self._kind, node.arguments)
+        if left != right or left.name not in _MADE:
+            return None
+        return Estimate(_scale(parts[1].size or 1, _TRAVERSAL) if left.name == _URL else _MADE[left.name])
 
     def _estimate_function(self, node: Call, target: Estimate | None, parts: Sequence[Estimate]) -> Estimate:
         """Return what a function costs besides its arguments, and the size of its result."""

@@ -240,8 +240,24 @@ class _TypeChecker:
 
 
 def _join(kinds: Sequence[StaticType]) -> StaticType:
-    """Return the type of all entries of a list or a map, any if they differ."""
-    return kinds[0] if kinds and all(one == kinds[0] for one in kinds) else DYN
+    """Return the most general type of the entries of a list or a map, any if there is none.
+
+    Rule: `joinTypes` of `checker/checker.go`.
+    """
+    found = kinds[0] if kinds else DYN
+    for kind in kinds[1:]:
+        if not is_assignable(found, kind, {}):
+            return DYN
+        found = found if _is_more_general(found, kind) else kind
+    return found
+
+
+def _is_more_general(one: StaticType, other: StaticType) -> bool:
+    if is_any(one):
+        return True
+    if one.name != other.name or len(one.parameters) != len(other.parameters):
+        return False
+    return all(_is_more_general(a, b) for a, b in zip(one.parameters, other.parameters, strict=True))
 
 
 def _match(overload: Signature, arguments: Sequence[StaticType]) -> StaticType | None:
