@@ -199,3 +199,72 @@ def test_expression_as_deep_as_the_server_reads_has_a_value(text, is_read):
 def test_signs_in_pairs_say_nothing():
     assert check_expression("!!'a' == 'a'", {})[1] == ""
     assert "applied to '(string)'" in check_expression("!'a' == true", {})[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("int('x')", "type conversion error from 'string' to 'int'"),
+        ("uint('-1')", "type conversion error from 'string' to 'uint'"),
+        ("double('x')", "type conversion error from 'string' to 'double'"),
+        ("bool('yes')", "type conversion error from 'string' to 'bool'"),
+        ("duration('x')", "type conversion error from 'string' to 'google.protobuf.Duration'"),
+        ("timestamp('x')", "type conversion error from 'string' to 'google.protobuf.Timestamp'"),
+        ("ip('a')", 'IP Address "a" parse error during conversion from string: ParseAddr("a"): unable to parse IP'),
+        ("ip('1.2.3')", 'ParseAddr("1.2.3"): IPv4 address too short'),
+        ("ip('1.2.3.4.5')", 'ParseAddr("1.2.3.4.5"): IPv4 address too long'),
+        ("ip('01.2.3.4')", 'ParseAddr("01.2.3.4"): IPv4 field has octet with leading zero'),
+        ("ip('256.2.3.4')", 'ParseAddr("256.2.3.4"): IPv4 field has value >255'),
+        ("ip('1..3.4')", 'ParseAddr("1..3.4"): IPv4 field must have at least one digit (at ".3.4")'),
+        ("ip('1.2.x.4')", 'ParseAddr("1.2.x.4"): unexpected character (at "x.4")'),
+        ("ip('%a')", 'ParseAddr("%a"): missing IPv6 address'),
+        ("ip('::1%')", 'ParseAddr("::1%"): zone must be a non-empty string'),
+        ("ip('::1%a')", 'IP address "::1%a" with zone value is not allowed'),
+        ("ip('::ffff:1.2.3.4')", 'IPv4-mapped IPv6 address "::ffff:1.2.3.4" is not allowed'),
+        ("ip('1:2')", 'ParseAddr("1:2"): address string too short'),
+        ("ip('12345::')", 'ParseAddr("12345::"): each group must have 4 or less digits (at "12345::")'),
+        ("ip('1::2::3')", 'ParseAddr("1::2::3"): multiple :: in address (at ":3")'),
+        ("ip('1:2:')", 'ParseAddr("1:2:"): colon must be followed by more characters (at ":")'),
+        ("ip('1:x')", 'ParseAddr("1:x"): each colon-separated field must have at least one digit (at "x")'),
+        ("ip('1:2x')", 'ParseAddr("1:2x"): unexpected character, want colon (at "x")'),
+        ("ip('1:1.2.3.4')", 'embedded IPv4 address must replace the final 2 fields of the address (at "1.2.3.4")'),
+        ("ip('::1:2:3:4:5:6:7:1.2.3.4')", 'an embedded IPv4 at the end of the address (at "1.2.3.4")'),
+        ("ip('1:2:3:4:5:6:7:8:9')", 'trailing garbage after address (at "9")'),
+        ("ip('1::2:3:4:5:6:7:8')", "the :: must expand to at least one field of zeros"),
+        ("cidr('10.0.0.0')", "netip.ParsePrefix(\"10.0.0.0\"): no '/'"),
+        ("cidr('10.0.0.0/40')", 'netip.ParsePrefix("10.0.0.0/40"): prefix length out of range'),
+        ("cidr('10.0.0.0/08')", 'netip.ParsePrefix("10.0.0.0/08"): bad bits after slash: "08"'),
+        ("cidr('::1%a/8')", "IPv6 zones cannot be present in a prefix"),
+        ("cidr('::ffff:1.2.3.4/8')", 'IPv4-mapped IPv6 address "::ffff:1.2.3.4/8" is not allowed'),
+        ("semver('')", "Version string empty"),
+        ("semver('1.2')", "No Major.Minor.Patch elements found"),
+        ("semver('v1.2.0')", 'Invalid character(s) found in major number "v1"'),
+        ("semver('1.02.0')", 'Minor number must not contain leading zeroes "02"'),
+        ("semver('1.2.99999999999999999999')", 'strconv.ParseUint: parsing "99999999999999999999": value out of range'),
+        ("semver('1.2.0-')", "Prerelease is empty"),
+        ("semver('1.2.0-01')", 'Numeric PreRelease version must not contain leading zeroes "01"'),
+        ("semver('1.2.0-a_b')", 'Invalid character(s) found in prerelease "a_b"'),
+        ("semver('1.2.0+')", "Build meta data is empty"),
+        ("semver('1.2.0+a_b')", 'Invalid character(s) found in build meta data "a_b"'),
+        ("semver('1.2-a', true)", "Short version cannot contain PreRelease/Build meta data"),
+    ],
+)
+def test_text_that_cannot_be_converted_says_why(text, message):
+    with pytest.raises(CelError) as found:
+        evaluate(text, {})
+
+    assert str(found.value).endswith(message)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "duration('1h30m').getMilliseconds() == 5400000 && duration('-1.5s').getMilliseconds() == -1500",
+        "semver('v01.002', true) == semver('1.2.0') && semver('v1', true) == semver('1.0.0')",
+        "isSemver('1.2.3-a.1+b.2') && !isSemver('1.2') && isSemver('1.2', true)",
+        "['::', '1::', '::1', '1:2:3:4:5:6:7:8', '1::1.2.3.4', '1:2:3:4:5:6:1.2.3.4'].all(a, isIP(a))",
+        "isCIDR('::/0') && isCIDR('10.0.0.1/8') && !isCIDR('10.0.0.0/+8') && !isIP('')",
+    ],
+)
+def test_texts_are_read_as_go_reads_them(text):
+    assert evaluate(text, {}) is True

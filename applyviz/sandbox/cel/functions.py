@@ -229,7 +229,7 @@ def _to_bool(text: str) -> bool:
         return True
     if text in ("0", "f", "F", "FALSE", "false", "False"):
         return False
-    raise CelError("type conversion error from 'string' to 'bool'")
+    raise _refuse_text("bool")
 
 
 def _to_uint(value: int) -> UInt:
@@ -238,24 +238,28 @@ def _to_uint(value: int) -> UInt:
     return check_uint(value)
 
 
+def _refuse_text(kind: str) -> CelError:
+    return CelError(f"type conversion error from 'string' to '{kind}'")
+
+
 @define("int", "s")
 def _read_int(text: str) -> int:
     if not re.fullmatch(r"[+-]?[0-9]+", text) or not -INT64 <= int(text[:25]) < INT64:
-        raise CelError(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+        raise _refuse_text("int")
     return int(text)
 
 
 @define("uint", "s")
 def _read_uint(text: str) -> UInt:
     if not re.fullmatch(r"[0-9]+", text) or int(text[:25]) >= 2 * INT64:
-        raise CelError(f'strconv.ParseUint: parsing "{text}": invalid syntax')
+        raise _refuse_text("uint")
     return UInt(text)
 
 
 @define("double", "s")
 def _read_double(text: str) -> float:
     if not re.fullmatch(r"[+-]?(?:[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?|[Ii]nf|NaN)", text):
-        raise CelError(f'strconv.ParseFloat: parsing "{text}": invalid syntax')
+        raise _refuse_text("double")
     return float(text)
 
 
@@ -271,7 +275,7 @@ def _truncate(value: float) -> int:
 def _to_duration(text: str) -> Duration:
     found = read_duration(text)
     if found is None:
-        raise CelError(f'time: invalid duration "{text}"')
+        raise _refuse_text("google.protobuf.Duration")
     return found
 
 
@@ -279,7 +283,7 @@ def _to_duration(text: str) -> Duration:
 def _to_timestamp(text: str) -> Timestamp:
     found = read_timestamp(text)
     if found is None:
-        raise CelError(f'parsing time "{text}" as "2006-01-02T15:04:05Z07:00": cannot parse')
+        raise _refuse_text("google.protobuf.Timestamp")
     return found
 
 
@@ -300,9 +304,10 @@ _OFFSET: Final = re.compile(r"([+-]?)(\d\d):(\d\d)\Z")
 for _name, _read in _FIELDS.items():
     define(_name, "T")(_read)
     define(_name, "Ts")(lambda t, zone, read=_read: read(_shift(t, zone)))
-for _name, _unit in (("getHours", 3600 * NANO), ("getMinutes", 60 * NANO), ("getSeconds", NANO)):
+for _name, _unit in (
+    ("getHours", 3600 * NANO), ("getMinutes", 60 * NANO), ("getSeconds", NANO), ("getMilliseconds", 10**6)
+):  # fmt: skip
     define(_name, "D")(lambda d, unit=_unit: int(abs(d.nanos) // unit) * (-1 if d.nanos < 0 else 1))
-define("getMilliseconds", "D")(lambda d: d.nanos % NANO // 10**6)
 
 
 def _shift(moment: Timestamp, zone: str) -> Timestamp:

@@ -22,6 +22,7 @@ from applyviz.kubernetes.parity.name_formats import (
 )
 from applyviz.kubernetes.parity.quantities import parse_quantity
 from applyviz.sandbox.cel import texts  # noqa: F401 - defines its functions
+from applyviz.sandbox.cel.addresses import read_cidr, read_ip
 from applyviz.sandbox.cel.functions import define
 from applyviz.sandbox.cel.values import (
     CelError,
@@ -33,6 +34,7 @@ from applyviz.sandbox.cel.values import (
     check_int,
     read_timestamp,
 )
+from applyviz.sandbox.cel.versions import read_version
 
 
 # Quantities --------------------------------------------------------------------------------------
@@ -98,42 +100,21 @@ define("getQuery", "U")(lambda a: parse_qs(a.parts.query, keep_blank_values=True
 
 
 # Addresses ---------------------------------------------------------------------------------------
-def _read_ip(text: str) -> Any:
+def _is_read(read: Callable[[str], Any], text: str) -> bool:
     try:
-        found = ipaddress.ip_address(text)
-    except ValueError:
-        return None
-    return None if "%" in text or getattr(found, "ipv4_mapped", None) is not None else found
+        read(text)
+    except CelError:
+        return False
+    return True
 
 
-def _read_cidr(text: str) -> Any:
-    try:
-        found = ipaddress.ip_interface(text)
-    except ValueError:
-        return None
-    prefix = text.partition("/")[2]
-    return found if prefix.isdecimal() and (len(prefix) == 1 or prefix[0] != "0") and "%" not in text else None
-
-
-@define("ip", "s")
-def _ip(text: str) -> Any:
-    found = _read_ip(text)
-    if found is None:
-        raise CelError(f"IP Address '{text}' parse error during conversion from string: unable to parse IP")
-    return found
-
-
-@define("cidr", "s")
-def _cidr(text: str) -> Any:
-    found = _read_cidr(text)
-    if found is None:
-        raise CelError("network address parse error during conversion from string")
-    return found
+define("ip", "s")(read_ip)
+define("cidr", "s")(read_cidr)
 
 
 def _contains(cidr: Any, other: Any) -> bool:
     if isinstance(other, str):
-        other = _ip(other) if "/" not in other else _cidr(other)
+        other = read_ip(other) if "/" not in other else read_cidr(other)
     if cidr.version != other.version:
         return False
     if hasattr(other, "network"):
@@ -141,9 +122,9 @@ def _contains(cidr: Any, other: Any) -> bool:
     return other in cidr.network
 
 
-define("isIP", "s")(lambda a: _read_ip(a) is not None)
-define("isCIDR", "s")(lambda a: _read_cidr(a) is not None)
-define("ip.isCanonical", "s")(lambda a: str(_ip(a)) == a)
+define("isIP", "s")(lambda a: _is_read(read_ip, a))
+define("isCIDR", "s")(lambda a: _is_read(read_cidr, a))
+define("ip.isCanonical", "s")(lambda a: str(read_ip(a)) == a)
 define("family", "I")(lambda a: a.version)
 define("isUnspecified", "I")(lambda a: a.is_unspecified)
 define("isLoopback", "I")(lambda a: a.is_loopback)
@@ -164,28 +145,8 @@ define("string", "C")(str)
 
 
 # Semantic versions -------------------------------------------------------------------------------
-_SEMVER = re.compile(
-    r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+[0-9A-Za-z.-]+)?\Z"
-)
-
-
-def _read_semver(text: str, *, is_normalized: bool = False) -> Semver | None:
-    if is_normalized:
-        core, mark, rest = re.match(r"v?([0-9.]*)([-+]?)(.*)", text, re.S).groups()  # type: ignore[union-attr]
-        numbers = [n.lstrip("0") or "0" for n in core.split(".")]
-        text = ".".join([*numbers, "0", "0"][: max(3, len(numbers))]) + mark + rest
-    found = _SEMVER.match(text)
-    if found is None:
-        return None
-    return Semver((int(found[1]), int(found[2]), int(found[3])), tuple(found[4].split(".")) if found[4] else ())
-
-
-@define("semver", "s", "sB")
-def _semver(text: str, is_normalized: bool = False) -> Semver:
-    found = _read_semver(text, is_normalized=is_normalized)
-    if found is None:
-        raise CelError("Invalid character(s) found in version")
-    return found
+define("semver", "s")(read_version)
+define("semver", "sB")(lambda a, b: read_version(a, is_normalized=b))
 
 
 def _order(left: Semver, right: Semver) -> int:
@@ -200,8 +161,8 @@ def _order(left: Semver, right: Semver) -> int:
     return (first_pre > second_pre) - (first_pre < second_pre)
 
 
-define("isSemver", "s")(lambda a: _read_semver(a) is not None)
-define("isSemver", "sB")(lambda a, b: _read_semver(a, is_normalized=b) is not None)
+define("isSemver", "s")(lambda a: _is_read(read_version, a))
+define("isSemver", "sB")(lambda a, b: _is_read(lambda text: read_version(text, is_normalized=b), a))
 define("major", "v")(lambda a: a.numbers[0])
 define("minor", "v")(lambda a: a.numbers[1])
 define("patch", "v")(lambda a: a.numbers[2])

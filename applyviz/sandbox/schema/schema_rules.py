@@ -292,8 +292,9 @@ def _convert_map(value: JSONObject, schema: JSONObject, *, is_resource: bool) ->
     if is_resource:
         found |= {name: value[name] for name in ("apiVersion", "kind") if name in value}
         meta = value.get("metadata")
-        shown = {n: meta[n] for n in ("name", "generateName") if n in meta} if isinstance(meta, Mapping) else {}
-        found["metadata"] = Struct({**shown, **(found.get("metadata") or {})})
+        if isinstance(meta, Mapping):
+            shown = {n: meta[n] for n in ("name", "generateName") if n in meta}
+            found["metadata"] = Struct({**shown, **(found.get("metadata") or {})})
     return found
 
 
