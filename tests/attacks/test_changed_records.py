@@ -81,6 +81,12 @@ CHANGES: dict[str, tuple[Callable[[ApplyRun], object], str]] = {
     "status": (lambda run: JournalEntry.objects.update(status=403), "its answer is not the recorded one"),
     "request is gone": (lambda run: JournalEntry.objects.filter(result__run=run).delete(), "is missing"),
     "state": (lambda run: ApplyRun.objects.filter(pk=run.pk).update(state="failed"), "records applied"),
+    "error": (lambda run: ApplyRun.objects.filter(pk=run.pk).update(error="no"), "records another error"),
+    "rollout": (lambda run: run.results.update(rollout="ready"), "records other rollouts"),
+    "summary": (
+        lambda run: ApplyRun.objects.filter(pk=run.pk).update(summary={"unchanged": 2}),
+        "its summary is not that of its results",
+    ),
     "comment": (lambda run: Comment.objects.update(text="I object"), "it was not made by this installation"),
     "who commented": (lambda run: Comment.objects.update(by=run.plan.requested_by), "it was not made"),
     "earlier text": (change_earlier_text, "it was not made by this installation"),

@@ -13,12 +13,13 @@ from typing import NamedTuple
 
 from applyviz.engine.objects.accessors import map_or_empty
 from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.values import JSONValue
 from applyviz.records.enums import AuditAction, PlanState
 from applyviz.records.models import AuditEntry, ObjectChange, Resolution, Review, ReviewScope
 from applyviz.workflow.audit.right_macs import BadRight
 
 
-class _Field(NamedTuple):
+class _ResolvedField(NamedTuple):
     """A field of an object whose conflict was resolved in a review, and how."""
 
     review: int
@@ -27,7 +28,7 @@ class _Field(NamedTuple):
     choice: str
 
 
-class _Recorded(NamedTuple):
+class _RecordedResolution(NamedTuple):
     """A resolution as an audit entry records it, beside its field."""
 
     plan: int
@@ -71,12 +72,19 @@ def _key_of(entry: AuditEntry) -> str:
     return "/".join((entry.group, entry.kind, entry.namespace, entry.name))
 
 
-def _read_made(entry: AuditEntry) -> Iterator[tuple[_Field, _Recorded]]:
+def _list_triples(value: JSONValue) -> Iterator[tuple[str, str, str]]:
+    """Yield resolution, manager and path of each field of an entry; nothing of what has another form."""
+    for one in value if isinstance(value, list) else ():
+        match one:
+            case [str() as choice, str() as manager, str() as path]:
+                yield choice, manager, path
+
+
+def _read_made(entry: AuditEntry) -> Iterator[tuple[_ResolvedField, _RecordedResolution]]:
     detail = map_or_empty(entry.detail)
-    fields = detail.get("fields")
-    for choice, manager, path in fields if isinstance(fields, list) else ():
-        field = _Field(entry.review or 0, _key_of(entry), path, choice)
-        yield field, _Recorded(entry.plan or 0, entry.actor_id, manager, str(detail.get("note", "")))
+    for choice, manager, path in _list_triples(detail.get("fields")):
+        field = _ResolvedField(entry.review or 0, _key_of(entry), path, choice)
+        yield field, _RecordedResolution(entry.plan or 0, entry.actor_id, manager, str(detail.get("note", "")))
 
 
 def _is_one_path(row: Resolution) -> bool:
@@ -89,7 +97,7 @@ def _is_one_path(row: Resolution) -> bool:
 
 def _list_other_resolutions() -> Iterator[BadRight]:
     """Yield the resolutions that no entry records so, and those of which the rows are missing."""
-    recorded: Counter[tuple[_Field, _Recorded]] = Counter()
+    recorded: Counter[tuple[_ResolvedField, _RecordedResolution]] = Counter()
     pruned = set()
     for entry in _list_entries(AuditAction.CONFLICT_RESOLVED):
         recorded.update(_read_made(entry))
@@ -97,8 +105,8 @@ def _list_other_resolutions() -> Iterator[BadRight]:
             pruned.add((entry.review, entry.plan, _key_of(entry)))
     rows = Resolution.objects.select_related("review", "plan").order_by("pk")
     for row in rows.iterator(chunk_size=2_000):
-        field = _Field(row.review.number, row.object_key, row.path, row.choice)
-        made = field, _Recorded(row.plan.number, row.by_id, row.manager, row.note)
+        field = _ResolvedField(row.review.number, row.object_key, row.path, row.choice)
+        made = field, _RecordedResolution(row.plan.number, row.by_id, row.manager, row.note)
         if recorded[made] > 0 and _is_one_path(row):
             recorded[made] -= 1
         elif (row.review.number, row.plan.number, row.object_key) not in pruned:
@@ -113,17 +121,18 @@ def _list_revived_resolutions() -> Iterator[BadRight]:
 
     - An undo on a plan ends the resolutions that were made on earlier plans; later ones were made again.
     """
-    undone: dict[_Field, list[tuple[int, int | None]]] = defaultdict(list)
+    undone: dict[_ResolvedField, list[tuple[int, int | None]]] = defaultdict(list)
     pruned = set()
     for entry in _list_entries(AuditAction.RESOLUTION_UNDONE):
-        found = map_or_empty(entry.detail).get("undone")
-        for choice, _manager, path in found if isinstance(found, list) else ():
-            undone[_Field(entry.review or 0, _key_of(entry), path, choice)].append((entry.plan or 0, entry.actor_id))
+        for choice, _manager, path in _list_triples(map_or_empty(entry.detail).get("undone")):
+            undone[_ResolvedField(entry.review or 0, _key_of(entry), path, choice)].append(
+                (entry.plan or 0, entry.actor_id)
+            )
         if entry.pruned_by is not None:
             pruned.add((entry.review, _key_of(entry)))
     rows = Resolution.objects.select_related("review", "plan").order_by("pk")
     for row in rows.iterator(chunk_size=2_000):
-        ends = undone[_Field(row.review.number, row.object_key, row.path, row.choice)]
+        ends = undone[_ResolvedField(row.review.number, row.object_key, row.path, row.choice)]
         later = [actor for plan, actor in ends if plan > row.plan.number]
         if row.undone_at is None and later:
             yield BadRight("resolution", row.pk, str(row), "the audit log says that it was undone")

@@ -7,13 +7,15 @@ changed, inserted or deleted afterwards differs from the chain. Entries without 
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from django.db.models import Count
+
 from applyviz.engine.objects.accessors import map_or_empty
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
-from applyviz.records.enums import AuditAction, Outcome
+from applyviz.records.enums import AuditAction, Outcome, RolloutState
 from applyviz.records.models import ApplyRun, AuditEntry, Comment, JournalEntry, ObjectResult
 from applyviz.workflow.audit.right_macs import BadRight
 from applyviz.workflow.foundation import row_macs
@@ -158,17 +160,35 @@ def _check_run(run: ApplyRun) -> Iterator[BadRight]:
             yield BadRight("request", request.pk if request else run.number, about, fault)
 
 
+def count_rollouts(run: ApplyRun) -> dict[str, int]:
+    """Return how many rollouts of a run are in each state, for the audit entry of its end; {} without any."""
+    found = run.results.exclude(rollout=RolloutState.NONE).order_by().values_list("rollout")
+    return dict(sorted(found.annotate(count=Count("pk"))))
+
+
+def _find_other_end(run: ApplyRun, sequence: int, detail: JSONObject) -> str:
+    """Return how a finished run differs from the entry of its end; "" when it does not."""
+    state = detail.get("state", "")
+    if state != run.state:
+        return f"audit entry {sequence} records {state}" if state else "no audit entry records its end"
+    if detail.get("error", run.error) != run.error:
+        return f"audit entry {sequence} records another error"
+    if "rollouts" not in detail:  # it ended without a worker
+        return ""
+    if detail["rollouts"] != count_rollouts(run):
+        return f"audit entry {sequence} records other rollouts"
+    counts = Counter(run.results.values_list("outcome", flat=True))
+    return "" if run.summary == counts else "its summary is not that of its results"
+
+
 def _list_ends() -> Iterator[BadRight]:
-    """Yield the runs whose state is not that of their last end."""
+    """Yield the runs whose state, error, rollouts or summary are not those of their last end."""
     ended = AuditEntry.objects.filter(action=AuditAction.RUN_FINISHED).order_by("pk")
-    states = {
-        run: (sequence, map_or_empty(detail).get("state", ""))
-        for run, sequence, detail in ended.values_list("run", "sequence", "detail")
-    }
+    ends = {run: (sequence, body) for run, sequence, body in ended.values_list("run", "sequence", "detail")}
     for run in ApplyRun.objects.exclude(finished_at=None).order_by("pk"):
-        sequence, state = states.get(run.number, (0, ""))
-        if state != run.state:
-            fault = f"audit entry {sequence} records {state}" if state else "no audit entry records its end"
+        sequence, body = ends.get(run.number, (0, {}))
+        fault = _find_other_end(run, sequence, map_or_empty(body))
+        if fault:
             yield BadRight("run", run.number, run.state, fault)
 
 
