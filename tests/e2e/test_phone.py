@@ -279,6 +279,16 @@ def test_rows_of_objects_are_low_and_a_list_is_few_screens(phone, address, row, 
 
 
 @pytest.mark.long
+def test_head_of_a_kind_is_as_wide_as_its_objects(phone):
+    phone.goto("/clusters/demo/objects/")
+
+    widths = phone.locator(".live-objects .kind-head, .live-objects .kind-head th").evaluate_all(
+        "all => all.map(one => one.offsetWidth)"
+    )
+    assert len(set(widths)) == 1
+
+
+@pytest.mark.long
 def test_lines_of_a_risk_stand_together(phone):
     """The link is as large as a thumb, its line as high as its text."""
     phone.goto(f"{PLAN}/overview/")
