@@ -82,6 +82,19 @@ def test_tabs_open_by_keys_and_the_last_one_is_kept(sign_in):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("width", [390, 1440])
+def test_names_of_workloads_that_restart_are_whole(sign_in, width):
+    page = sign_in("bob", reduced_motion="reduce")
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto("/reviews/2/plans/1/overview/")
+    name = page.locator(".card.pods tbody th").first
+    name.evaluate("one => one.textContent = 'blackbox-exporter-of-the-second-zone'")
+
+    assert name.evaluate("one => one.scrollWidth <= one.clientWidth")
+    assert page.locator(".card.pods").evaluate("one => one.scrollWidth <= one.clientWidth")
+
+
+@pytest.mark.long
 def test_risk_is_acknowledged_in_the_drawer(sign_in):
     page = sign_in("alice")
     address = make_review(page, ROLE)

@@ -18,8 +18,9 @@ from applyviz.engine.references.resolving import Knowledge
 from applyviz.engine.risks.model import RelatedObjects
 from applyviz.records.models import Plan
 from applyviz.web.reviews.pages.graph.choice import GraphChoice
-from applyviz.web.reviews.pages.graph.nodes import NodeNames, ShownNode
+from applyviz.web.reviews.pages.graph.nodes import WORKLOAD, NodeNames, ShownNode
 from applyviz.web.reviews.pages.graph.text_width import fit, measure
+from applyviz.web.reviews.pages.graph.words import fit_line
 from applyviz.workflow.plans import plan_details, planner
 from tests.web import reading, rows
 
@@ -305,6 +306,23 @@ def test_version_is_that_of_the_main_container(annotation, named, line):
 
     of = f"{facts['image_of']} " if "image_of" in facts else ""
     assert f"{of}{facts['image_before']} → {facts['image_after']}" == line
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "after", "line"),
+    [
+        ("Deployment", "1.4.2", "1.5.0", "1.4.2 → 1.5.0 · restarts 2"),
+        ("Deployment", "v0.11.1", "v0.12.0", "→ v0.12.0 · restarts 2"),
+        ("DaemonSet", "v1.6.1", "v1.12.1", "→ v1.12.1 · restarts 2"),
+        ("DaemonSet", "1.6.1", "1.6.1", "1.6.1 → 1.6.1 · restarts 2"),
+        ("StatefulSet", "1", "2-with-a-very-long-suffix", "restarts 2"),
+    ],
+)
+def test_restart_of_a_workload_is_never_cut(kind, before, after, line):
+    facts = {"image_before": before, "image_after": after, "restarts": "2"}
+    shown = ShownNode(0, GraphNode("apps", kind, "shop", "web", facts=facts), Operation.UPDATE, column=WORKLOAD)
+
+    assert fit_line(shown) == line
 
 
 def test_texts_are_cut_where_their_box_ends():

@@ -19,7 +19,6 @@ from applyviz.web.reviews.pages.graph.nodes import DOCKING, WORKLOAD, ShownNode
 from applyviz.web.reviews.pages.graph.text_width import measure
 from applyviz.web.reviews.pages.graph.words import (
     DOCK_SIZE,
-    describe_node,
     fit_line,
     fit_name,
     label_dock,
@@ -182,7 +181,7 @@ class Painter:
         return DrawnNode(
             number=shown.number,
             name=label_pill(shown) if is_pill else fit_name(name_node(shown)),
-            line="" if is_pill else fit_line(describe_node(shown)),
+            line="" if is_pill else fit_line(shown),
             label=read_aloud(shown),
             url=self.link(shown),
             x=COLUMNS[drawing.columns[shown.number]],

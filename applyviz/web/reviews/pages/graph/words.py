@@ -11,7 +11,7 @@ from applyviz.engine.planning.model.plan import DELETIONS, Operation
 from applyviz.engine.risks.model import RiskLevel
 from applyviz.web.components.badges import LEVEL_STYLES, OBJECT_STYLES
 from applyviz.web.reviews.pages.graph.nodes import WORKLOAD, ShownNode
-from applyviz.web.reviews.pages.graph.text_width import fit
+from applyviz.web.reviews.pages.graph.text_width import fit, measure
 
 _SHORT = {
     "HorizontalPodAutoscaler": "HPA",
@@ -147,9 +147,19 @@ def describe_node(shown: ShownNode) -> str:
     return " · ".join([*kind, *filter(None, _list_words(shown))])
 
 
-def fit_line(line: str) -> str:
-    """Return the second line of a node as far as it has room."""
-    return fit(line, LINE_SIZE, _LINE_ROOM)
+def fit_line(shown: ShownNode) -> str:
+    """Return the second line of a node as far as it has room.
+
+    Of a workload the kind yields first, then the version before: the line ends with what happens to its pods.
+    """
+    whole = describe_node(shown)
+    if shown.column != WORKLOAD or shown.count:
+        return fit(whole, LINE_SIZE, _LINE_ROOM)
+    words = [word for word in _list_words(shown) if word]
+    after = [f"→{word.rpartition('→')[2]}" if "→" in word else word for word in words]
+    lines = (whole, " · ".join(words), " · ".join(after), " · ".join(words[-1:]))
+    found = (line for line in lines if measure(line, LINE_SIZE) <= _LINE_ROOM)
+    return next(found, fit(whole, LINE_SIZE, _LINE_ROOM))
 
 
 def describe_change(shown: ShownNode) -> str:
