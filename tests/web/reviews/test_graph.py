@@ -313,7 +313,7 @@ def test_version_is_that_of_the_main_container(annotation, named, line):
     [
         ("Deployment", "1.4.2", "1.5.0", "1.4.2 → 1.5.0 · restarts 2"),
         ("Deployment", "v0.11.1", "v0.12.0", "→ v0.12.0 · restarts 2"),
-        ("DaemonSet", "v1.6.1", "v1.12.1", "→ v1.12.1 · restarts 2"),
+        ("DaemonSet", "v1.6.1", "v1.12.1", "v1.6.1 → v1.12.1 · restarts 2"),
         ("DaemonSet", "1.6.1", "1.6.1", "1.6.1 → 1.6.1 · restarts 2"),
         ("StatefulSet", "1", "2-with-a-very-long-suffix", "restarts 2"),
     ],
