@@ -103,16 +103,19 @@ def _decode_patch(value: Sequence[JSONValue]) -> ObjectPatch:
     return ObjectPatch(PatchType(as_text(patch_type)), body, as_text(subresource))
 
 
+def _decode_problem(file: str, value: Sequence[JSONValue]) -> DocumentProblem:
+    reason, at, path, advice = value
+    where = tuple(map(as_text, as_list(path)))
+    return DocumentProblem(as_text(reason), _position(file, as_list(at)), where, advice=as_text(advice))
+
+
 def decode_file(file: str, line: bytes) -> ParsedFile:
     """Return the file that a line describes; raises `ValueError` for any other line."""
     documents, problems, stops_after, channel = as_list(read_json(line))
     return ParsedFile(
         file,
-        tuple(_decode_document(file, document) for document in documents),
-        tuple(
-            DocumentProblem(reason, _position(file, at), tuple(path), advice=advice)
-            for reason, at, path, advice in problems
-        ),
-        stops_after,
-        None if channel is None else _decode_document(file, channel),
+        tuple(_decode_document(file, as_list(document)) for document in as_list(documents)),
+        tuple(_decode_problem(file, as_list(problem)) for problem in as_list(problems)),
+        None if stops_after is None else as_number(stops_after),
+        None if channel is None else _decode_document(file, as_list(channel)),
     )
