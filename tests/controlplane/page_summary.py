@@ -193,10 +193,11 @@ def _count_images(all_told: list[Told]) -> int:
     return sum(1 for old, new in both for name in old.keys() & new.keys() if old[name] != new[name])
 
 
-def _lost_owner(all_told: list[Told], name: str) -> int:
+def _lost_owner(all_told: list[Told], name: str, operation: str = "") -> int:
     def has(obj: JSONObject | None) -> bool:
         entries = (obj or {}).get("metadata", {}).get("managedFields", ())
-        return any(e["manager"] == name and not e.get("subresource") for e in entries)
+        own = [e for e in entries if e["manager"] == name and not e.get("subresource")]
+        return any(operation in ("", e["operation"]) for e in own)
 
     return sum(1 for told in all_told if has(told.before) and not has(told.after))
 
@@ -238,7 +239,7 @@ def judge_line(pages: Pages, line: str, all_told: list[Told]) -> None:
             lambda m: int(m[1]) == sum(_has_record(told.before) and not _has_record(told.after) for told in all_told)
         ),
         r"Field ownership of (\d+) objects? moves back from server-side apply by (.+)": lambda m: (
-            int(m[1]) == max(_lost_owner(all_told, name) for name in m[2].split(", "))
+            int(m[1]) == max(_lost_owner(all_told, name, "Apply") for name in m[2].split(", "))
         ),
         r"(\d+) pods? restarts?: .+": lambda m: int(m[1]) == sum(told.pods for told in restarted),
         r"All pods of (.+) restart": lambda m: any(told.pods == 0 for told in restarted),

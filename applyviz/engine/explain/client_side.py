@@ -40,7 +40,7 @@ _CLIENT_SIDE_MANAGER = "kubectl-client-side-apply"
 
 def judge_client(versions: ObjectVersions, path: FieldPath, row: Row, manager: str) -> LeafExplanation:
     """Return the rule of client-side apply that decides a leaf."""
-    after, live, wanted, _, _, owners, _, _ = row
+    after, live, wanted, _, _, before, owners, _ = row
     operation = name_operation(live, after)
     if operation is not UNCHANGED:
         if operation is FieldOperation.CLEARED:
@@ -50,7 +50,7 @@ def judge_client(versions: ObjectVersions, path: FieldPath, row: Row, manager: s
         return _judge_same(versions, path, live, wanted)
     if live is MISSING:
         return GONE_ALREADY
-    return AS_IT_IS if is_empty_section(versions, path) else _judge_kept(versions, manager, owners)
+    return AS_IT_IS if is_empty_section(versions, path) else _judge_kept(versions, manager, before, owners)
 
 
 def _judge_same(versions: ObjectVersions, path: FieldPath, live: JSONValue, wanted: JSONValue) -> LeafExplanation:
@@ -65,12 +65,15 @@ def _judge_same(versions: ObjectVersions, path: FieldPath, live: JSONValue, want
     return LeafExplanation(UNCHANGED, Reason.FROM_ANOTHER_ENTRY, key) if key else AS_IT_IS
 
 
-def _judge_kept(versions: ObjectVersions, manager: str, owners: tuple[Owner, ...]) -> LeafExplanation:
-    is_own = any(o.operation == "Update" and o.manager in (manager, _CLIENT_SIDE_MANAGER) for o in owners)
+def _judge_kept(
+    versions: ObjectVersions, manager: str, before: tuple[Owner, ...], after: tuple[Owner, ...]
+) -> LeafExplanation:
+    """Return why a leaf stays that the manifest does not have; its owners are those afterwards, if any are known."""
+    is_own = any(o.operation == "Update" and o.manager in (manager, _CLIENT_SIDE_MANAGER) for o in before)
     if is_own and not versions.has_last_applied:
         return LeafExplanation(FieldOperation.NOT_REMOVED, Reason.NO_LAST_APPLIED)
     ours = (manager, _CLIENT_SIDE_MANAGER)
-    others = name_owners((o for o in owners if o.operation != "Update" or o.manager not in ours), manager)
+    others = name_owners((o for o in after or before if o.operation != "Update" or o.manager not in ours), manager)
     if others:
         return LeafExplanation(FieldOperation.KEPT, Reason.OWNED_BY_OTHERS, others)
     return NOBODYS

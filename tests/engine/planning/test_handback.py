@@ -198,3 +198,14 @@ def test_values_that_others_change_in_between_are_not_what_was_approved():
     assert box.handle(Request("PATCH", PATH, query, "application/merge-patch+json", image)).is_ok
 
     assert not is_rest(change, 1, box.plan_one(AFTER, client()))
+
+
+def test_field_that_stays_names_no_owner_that_is_gone():
+    text = BEFORE.replace("spec:\n", "spec:\n  strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 2}}\n", 1)
+    box = made_server_side(text, "applyviz")
+
+    change = box.plan_one(BEFORE, client())
+
+    (kept,) = [reason for reason in change.fields if render_path(reason.path) == ".spec.strategy.type"]
+    assert [(owner.manager, owner.operation) for owner in kept.owners_after] == [("applyviz", "Update")]
+    assert (kept.operation, kept.reason, kept.detail) == (FieldOperation.KEPT, Reason.LIVE_ONLY, "")
