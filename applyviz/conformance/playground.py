@@ -89,7 +89,7 @@ def judge_input(family: str, case: JSONObject) -> CaseResult:
     if otherwise.conflicts and "refusal" in expected:
         judged = iter([_compare_conflicts(read_conflicts(expected["refusal"]), otherwise.conflicts)])
     elif otherwise.refusal and "refusal" in expected:
-        judged = iter([("refusal", *_align(read_causes(expected["refusal"]), _split_causes(otherwise.refusal)))])
+        judged = iter([("refusal", *_align(read_causes(expected["refusal"]), split_causes(otherwise.refusal)))])
     elif otherwise.first_apply is not None and "after" in expected:
         judged = _judge_first_apply(otherwise.first_apply, expected, given.field_manager if otherwise.is_moving else "")
     elif "refusal" in expected:
@@ -119,7 +119,7 @@ def _judge_refusal(change: PlannedObject, expected: JSONObject) -> Iterator[Comp
     if conflicts:
         yield _compare_conflicts(conflicts, change.conflicts)
     else:
-        yield "refusal", *_align(read_causes(refusal), _split_causes(change.error))
+        yield "refusal", *_align(read_causes(refusal), split_causes(change.error))
     yield "rows", [], sorted(_list_rows(change))
     yield "after", _compared(change.versions.live or {}), _compared(change.versions.after or {})
 
@@ -147,8 +147,8 @@ def read_causes(refusal: str) -> list[str]:
     return [_KUBECTL.sub("", refusal).strip()]
 
 
-def _split_causes(error: str) -> list[str]:
-    """Return the causes of an error that the product shows, sorted."""
+def split_causes(error: str) -> list[str]:
+    """Return the causes of an error that the product shows, sorted, without the lines that differ."""
     named = error.removeprefix(_INVALID)
     shown = _BOUND.sub("", _GO_LINES.sub("", named))
     return sorted(map(str.strip, shown.split("; "))) if named != error else [error.strip()]

@@ -7,11 +7,19 @@ import json
 from pathlib import Path
 
 from applyviz.conformance.exceptions import EXCEPTIONS
-from applyviz.conformance.playground import judge_input, read_causes
+from applyviz.conformance.playground import judge_input, read_causes, split_causes
 
 WIDE = Path(__file__).parent / "wide"
 RULES = WIDE / "playground-rules.jsonl.gz"
 EVERYDAY = WIDE / "playground-everyday.jsonl.gz"
+FURTHER = WIDE / "playground-further.jsonl.gz"
+# What the playground once answered otherwise.
+ONCE_WRONG = (
+    *(f"ledger-{field}-" for field in ("ip4", "ip6", "uri", "isbn", "card", "codes", "steps")),
+    *("settings-data-server-12", "settings-data-server-23", "disk-resources-", "disk-volumemode-", "outside-clusterip-"),
+    *("budget-scopes-", "pod-terminationgraceperiodseconds-", "logs-updatestrategy-", "logs-labels-", "shop-labels-"),
+    *(f"reckon-{field}-" for field in ("emb", "ip", "sem", "conv", "dur", "cidr")),
+)
 
 
 def test_causes_after_the_lines_of_a_struct_count():
@@ -73,3 +81,19 @@ def test_sampled_inputs_of_every_day_are_answered_as_the_server_answered_them():
     assert len(kept) > 100
     judged = [judge_input("playground", case) for case in kept]
     assert [(one.name, one.expected, one.got) for one in judged if not one.agrees] == []
+
+
+def test_sampled_further_inputs_are_answered_as_the_server_answered_them():
+    """One of twenty further inputs, and all inputs that were once answered otherwise."""
+    cases = [json.loads(line) for line in gzip.decompress(FURTHER.read_bytes()).splitlines()]
+    chosen = [c for i, c in enumerate(cases) if i % 20 == 0 or c["name"].startswith(ONCE_WRONG)]
+
+    assert len(chosen) > 150
+    judged = [judge_input("playground", case) for case in chosen]
+    assert [(one.name, one.expected, one.got) for one in judged if not one.agrees] == []
+
+
+def test_cause_after_the_lines_of_our_own_struct_counts():
+    own = "not valid: spec: Forbidden: fixed\n@@ -5,9 +5,7 @@\n  1,\n-  2\n; volumeMode: Invalid value: 1: fixed"
+
+    assert split_causes(own) == ["spec: Forbidden: fixed", "volumeMode: Invalid value: 1: fixed"]

@@ -3,7 +3,8 @@
 `python -m tests.controlplane.playground_record FOLDER` writes `playground.jsonl.gz`, one input with its answer a line,
 for `manage.py conformance`; with `kinds` behind it, it writes `playground-kinds.jsonl.gz`, the inputs of every kind;
 with `kinds SEED`, it writes `playground-SEED.jsonl.gz`, other inputs of every kind; with `rules`, it writes
-`playground-rules.jsonl.gz`, what rules refuse; with `everyday`, `playground-everyday.jsonl.gz`, what people try.
+`playground-rules.jsonl.gz`, what rules refuse; with `everyday`, `playground-everyday.jsonl.gz`, what people try; with
+`further`, `playground-further.jsonl.gz`, objects of several writers, directives, and rules of custom resources.
 The live object of an input is read from the server, with its field owners.
 """
 
@@ -39,6 +40,7 @@ FILE = "playground.jsonl.gz"
 KINDS_FILE = "playground-kinds.jsonl.gz"
 RULES_FILE = "playground-rules.jsonl.gz"
 EVERYDAY_FILE = "playground-everyday.jsonl.gz"
+FURTHER_FILE = "playground-further.jsonl.gz"
 _WORKERS = 2
 # Kinds of which only one object can be live: of one name, or of one port of all nodes.
 _ALONE = ("CustomResourceDefinition", "Service")
@@ -58,6 +60,17 @@ def list_everyday_inputs() -> Iterator[Input]:
     written = yaml.safe_load((HERE / "playground-everyday.yaml").read_text(encoding="utf-8"))
     for name, obj in written["objects"].items():
         fields = [one for one in written["fields"] if one["object"] == name]
+        rows = (dict(one) for one in _list_rows({**written, "fields": fields}, is_new_once=True))
+        yield from place_inputs(obj, written["definitions"].get(name, ""), rows)
+
+
+def list_further_inputs() -> Iterator[Input]:
+    """Return further inputs, object by object; their objects are those of the everyday inputs and some more."""
+    everyday = yaml.safe_load((HERE / "playground-everyday.yaml").read_text(encoding="utf-8"))
+    further = yaml.safe_load((HERE / "playground-further.yaml").read_text(encoding="utf-8"))
+    written = {part: {**everyday[part], **further[part]} for part in ("objects", "definitions")}
+    for name, obj in written["objects"].items():
+        fields = [one for one in further["fields"] if one["object"] == name]
         rows = (dict(one) for one in _list_rows({**written, "fields": fields}, is_new_once=True))
         yield from place_inputs(obj, written["definitions"].get(name, ""), rows)
 
@@ -82,8 +95,36 @@ def _read_row(row: Mapping[str, Any], obj: JSONObject, fields: Fields, mode: str
         before.append((fields.get("from", mode), _render(obj, path, row, "last")))
     if "edit" in row:
         before.append(("edit", _render(obj, path, row, "last"), path, row["edit"]))
+    before += [_read_step(step, obj, path, fields.get("from", mode)) for step in row.get("steps", ())]
     chosen = {key: row[key] for key in ("manager", "force") if key in row}
     return {"before": before, "manifest": _render(obj, path, row, "manifest"), "mode": mode, **chosen}
+
+
+def _read_step(step: Mapping[str, Any], obj: JSONObject, path: Sequence[str], mode: str) -> Sequence[Any]:
+    """Return the step of another person; `part` is all that they apply beside the name."""
+    named = {key: obj[key] for key in ("apiVersion", "kind")} | {"metadata": {"name": obj["metadata"]["name"]}}
+    target = f"{obj['kind'].lower()}/{obj['metadata']['name']}"
+    match step:
+        case {"scale": count}:
+            return ("scale", target, str(count))
+        case {"part": part, "by": manager}:
+            return ("server", _render(merge(named, part), ["kind"], {"kind": obj["kind"]}, "kind"), manager)
+        case {"apply": value, "by": manager}:
+            return ("server", _render(obj, path, {"value": value}, "value"), manager)
+        case {"apply": value}:
+            return (mode, _render(obj, path, {"value": value}, "value"))
+        case {"patch": patch}:
+            return ("patch", json.dumps(named), patch, step.get("by", "kubectl-patch"), step.get("to", ""))
+        case {"replace": value}:
+            return ("replace", _render(obj, path, {"value": value}, "value"))
+    raise ValueError(f"unknown step {step}")
+
+
+def merge(obj: Any, part: Any) -> Any:
+    """Return an object with a part put into it."""
+    if not isinstance(obj, dict) or not isinstance(part, dict):
+        return part
+    return {**obj, **{key: merge(obj.get(key), value) for key, value in part.items()}}
 
 
 def _render(obj: JSONObject, path: Sequence[str], row: Mapping[str, Any], part: str) -> str:
@@ -126,6 +167,14 @@ def _manage(plane: Server, namespace: str, step: Sequence[Any], *, has_status: b
         else:
             patch = [_make_edit(named, rest[0], rest[1])]
             plane.kubectl("patch", *in_namespace, *target, "--type=json", "-p", json.dumps(patch))
+    elif act == "replace":
+        plane.kubectl("replace", *in_namespace, "-f", "-", stdin=text)
+    elif act == "patch":
+        named = yaml.safe_load(text)
+        patch, manager, subresource = rest
+        flags = (named["kind"].lower(), named["metadata"]["name"], "--type=merge", "-p", json.dumps(patch))
+        flags += (f"--field-manager={manager}", *([f"--subresource={subresource}"] if subresource else []))
+        plane.kubectl("patch", *in_namespace, *flags)
     elif act == "set-image":
         plane.kubectl("set", "image", *in_namespace, text, *rest)
     elif act == "scale":
@@ -263,6 +312,8 @@ def _choose(words: Sequence[str]) -> tuple[str, list[Input]]:
     """Return the file that is asked for and its inputs."""
     if "rules" in words:
         return RULES_FILE, list(list_rule_inputs())
+    if "further" in words:
+        return FURTHER_FILE, list(list_further_inputs())
     if "everyday" in words:
         return EVERYDAY_FILE, list(list_everyday_inputs())
     is_wide, seed = "kinds" in words, "".join(words[1:])
