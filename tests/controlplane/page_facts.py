@@ -10,7 +10,7 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from applyviz.engine.objects.lookups import ABSENT, find_value
@@ -206,6 +206,7 @@ CLAIMS: Mapping[str, Claim] = {
     r"`.+` is replaced as a whole": lambda f: not f.is_same,
     r"live only: kept": _is_kept,
     r"live only, kept: (.+) owns? it": lambda f: _is_kept(f) and all(map(f.owns, f.names)),
+    r"no longer in the manifest, but kept: (.+) owns? it": lambda f: _is_kept(f) and all(map(f.owns, f.names)),
     r"Not removed: (.+) still owns? it": lambda f: _is_kept(f) and all(map(f.owns, f.names)),
     r"Not removed: the object has no last-applied annotation": lambda f: _is_kept(f) and not f.has_last_applied,
     r"server default": lambda f: f.is_there and not f.is_wanted,
@@ -257,3 +258,15 @@ def find_claim(sentence: str) -> tuple[str, Claim, tuple[str, ...]] | None:
             names = tuple(re.split(r", | and ", found[1])) if found.groups() else ()
             return pattern, claim, names
     return None
+
+
+def is_claimed(fact: Fact, sentence: str) -> bool:
+    """Whether a sentence is known and true of a field."""
+    found = find_claim(sentence)
+    return found is not None and bool(found[1](replace(fact, names=found[2])))
+
+
+def is_same_text(one: str, other: str) -> bool:
+    """Whether two texts differ in nothing but spaces and marks of code."""
+    left, right = ("".join(text.split()).replace("`", "") for text in (one, other))
+    return left == right

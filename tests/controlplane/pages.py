@@ -37,7 +37,7 @@ from applyviz.web.components.values import Shown, show_value
 from applyviz.web.reviews.pane.flat_rows import RowFilter, present_flat_rows, select_rows
 from applyviz.workflow.plans import changes
 from applyviz.workflow.plans.live_values import WITHHELD
-from tests.controlplane.page_facts import WORDS, Fact, find_claim, list_owners, read_fact
+from tests.controlplane.page_facts import WORDS, Fact, find_claim, is_claimed, is_same_text, list_owners, read_fact
 from tests.controlplane.takeover import JSONObject, name_change
 from tests.web import reading
 
@@ -335,8 +335,8 @@ def judge_scroll(pages: Pages, all_told: Iterable[Told], most: int) -> None:
             path = reading.attribute(at, "title") or ""
             flat = rows.get(path)
             notes = " ".join(map(reading.text_of, find_class(line, "why")[:1])).replace("` ", "`")
-            wanted = "" if flat is None else flat.note.replace("`", "")
-            is_same = flat is not None and "".join(notes.split()).replace("`", "") == "".join(wanted.split())
+            paths = [r.path for r in told.change.fields if flat is None and render_path(r.path) == path]
+            is_same = is_same_text(flat.note, notes) if flat else any(is_claimed(told.fact(p), notes) for p in paths)
             pages.expect(f"{path} {notes!r}", is_true=is_same, where=told.name, kind="row of the scroll")
         for note in [*find_class(section, "object-note"), *find_class(section, "object-none")]:
             text = reading.text_of(note)
