@@ -242,7 +242,7 @@ class _TypeChecker:
 def _join(kinds: Sequence[StaticType]) -> StaticType:
     """Return the most general type of the entries of a list or a map, any if there is none.
 
-    Rule: `joinTypes` of `checker/checker.go`.
+    Rule: `checker/checker.go` of cel-go.
     """
     found = kinds[0] if kinds else DYN
     for kind in kinds[1:]:

@@ -1,6 +1,6 @@
 """Read semantic versions as the server's language of rules does, and say in its words why a text is none.
 
-Rule: `Parse` of github.com/blang/semver v4, and `normalizeAndParse` of k8s.io/apiserver `pkg/cel/library/semverlib.go`.
+Rule: `Parse` of github.com/blang/semver v4, and k8s.io/apiserver `pkg/cel/library/semverlib.go`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Validation of changes of PersistentVolumeClaims.
 
-Rule: `ValidatePersistentVolumeClaimUpdate` of `pkg/apis/core/validation`.
+Rule: `pkg/apis/core/validation`.
 """
 
 from __future__ import annotations
