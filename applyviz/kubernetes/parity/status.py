@@ -74,11 +74,10 @@ def type_invalid(path: str, value: JSONValue, detail: str) -> FieldError:
 
 
 def not_supported(path: str, value: JSONValue, supported: Iterable[str]) -> FieldError:
-    """Return `Unsupported value`, with the supported values."""
+    """Return `Unsupported value`, with the supported values; a struct is printed in the order of its fields."""
     names = ", ".join(json.dumps(s) for s in supported)
-    return FieldError(
-        FieldErrorType.NOT_SUPPORTED, path, f"Unsupported value: {render_value(value)}: supported values: {names}"
-    )
+    shown = render_ordered(value) if isinstance(value, dict) else render_value(value)
+    return FieldError(FieldErrorType.NOT_SUPPORTED, path, f"Unsupported value: {shown}: supported values: {names}")
 
 
 def duplicate(path: str, value: JSONValue) -> FieldError:

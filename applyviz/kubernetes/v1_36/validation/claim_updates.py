@@ -88,7 +88,10 @@ def _order_fields(spec: JSONObject) -> JSONObject:
     return {
         "AccessModes": spec.get("accessModes"),
         "Selector": None if selector is None else order_selector(selector),
-        "Resources": {"Limits": resources.get("limits"), "Requests": resources.get("requests")},
+        "Resources": {
+            name.capitalize(): None if (amounts := resources.get(name)) is None else dict(sorted(amounts.items()))
+            for name in ("limits", "requests")
+        },
         "VolumeName": spec.get("volumeName", ""),
         "StorageClassName": spec.get("storageClassName"),
         "VolumeMode": spec.get("volumeMode"),

@@ -75,6 +75,14 @@ def _is_zero(value: JSONValue) -> bool:
     return value == 0
 
 
+def _order_strategy(strategy: JSONObject) -> JSONObject:
+    """Return a strategy as the server prints its struct."""
+    rolling = strategy.get("rollingUpdate")
+    amounts = ("maxUnavailable", "maxSurge")
+    ordered = None if rolling is None else {n[0].upper() + n[1:]: rolling.get(n, 0) for n in amounts}
+    return {"Type": strategy.get("type", ""), "RollingUpdate": ordered}
+
+
 def _deployment(obj: JSONObject) -> Iterator[FieldError]:
     spec = obj["spec"]
     yield from check_not_negative(spec, "replicas", "spec")
@@ -87,7 +95,7 @@ def _deployment(obj: JSONObject) -> Iterator[FieldError]:
         yield from _validate_rolling(rolling or {}, "spec.strategy.rollingUpdate")
     elif kind not in ("Recreate", "RollingUpdate"):
         # The server reports `spec.strategy` here, with its own struct as the value.
-        yield not_supported("spec.strategy", {"Type": kind, "RollingUpdate": None}, ("Recreate", "RollingUpdate"))
+        yield not_supported("spec.strategy", _order_strategy(strategy), ("Recreate", "RollingUpdate"))
     for name in ("minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"):
         yield from check_not_negative(spec, name, "spec")
     deadline, ready = spec.get("progressDeadlineSeconds"), spec.get("minReadySeconds") or 0
@@ -110,8 +118,7 @@ def _daemon_set(obj: JSONObject) -> Iterator[FieldError]:
     yield from check_not_negative(spec, "minReadySeconds", "spec")
     strategy = spec.get("updateStrategy") or {}
     if strategy.get("type") not in ("RollingUpdate", "OnDelete"):
-        value = {"Type": strategy.get("type"), "RollingUpdate": None}
-        yield not_supported("spec.updateStrategy", value, ("RollingUpdate", "OnDelete"))
+        yield not_supported("spec.updateStrategy", _order_strategy(strategy), ("RollingUpdate", "OnDelete"))
     elif strategy.get("type") == "RollingUpdate":
         yield from _validate_rolling_daemon(strategy.get("rollingUpdate") or {}, "spec.updateStrategy.rollingUpdate")
     yield from check_not_negative(spec, "revisionHistoryLimit", "spec")
