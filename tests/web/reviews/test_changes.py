@@ -292,45 +292,6 @@ def test_scrolling_ticks_nothing_off(as_bob, mixed):
     assert ViewedObject.objects.count() == 0
 
 
-CALM = ["calm", "new-0", "new-1", "new-2"]
-
-
-@pytest.fixture
-def grouped(alice):
-    """Three new objects, an update with a high risk, and one without."""
-    risk = Risk(REMOVAL_WILL_NOT_HAPPEN, RiskLevel.HIGH, builders.REPLICAS)
-    new = [replace(update(f"new-{n}"), operation=Operation.CREATE) for n in range(3)]
-    return rows.make_plan(alice, [*new, replace(update("risky"), risks=(risk,)), update("calm")])
-
-
-@pytest.mark.parametrize(
-    ("form", "marked", "query"),
-    [
-        ({"shown": "on", "group": "create"}, ["new-0", "new-1", "new-2"], ""),
-        ({"shown": "on", "q": "new-1"}, ["new-1"], "?q=new-1"),
-        ({"shown": "on", "layout": "tree", "group": "shop/Deployment"}, CALM, "?layout=tree"),
-        ({"shown": "on"}, CALM, ""),
-        ({"shown": "on", "group": "nothing"}, [], ""),
-    ],
-)  # fmt: skip
-def test_objects_of_the_list_are_marked_together_but_none_with_a_high_risk(as_bob, grouped, form, marked, query):
-    answer = as_bob.post(url(grouped, "mark-viewed"), form)
-
-    assert answer.headers["Location"] == url(grouped, query=query)
-    assert sorted(key.rpartition("/")[2] for key in ViewedObject.objects.values_list("object_key", flat=True)) == marked
-
-
-def test_list_offers_to_mark_what_it_shows(as_bob, grouped):
-    pages = [as_bob.get(url(grouped, query=query)).content.decode() for query in ("", "?q=new-1", "?q=risky")]
-    as_bob.post(url(grouped, "mark-viewed"), {"shown": "on"})
-    after = as_bob.get(url(grouped))
-
-    offers = [re.findall(r"Mark (\d+) as viewed", page) for page in pages]
-    assert offers == [["3", "1"], ["1"], []]
-    assert "Mark" not in after.content.decode()
-    assert "1 object with a high risk is not marked" in after.content.decode()
-
-
 @pytest.mark.parametrize("form", [{"position": "77", "viewed": "on"}, {"group": "alike-7"}, {}])
 def test_tick_of_nothing_is_not_found(as_bob, mixed, form):
     assert as_bob.post(url(mixed, "mark-viewed"), form).status_code == 404
