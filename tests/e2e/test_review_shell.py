@@ -88,6 +88,8 @@ def test_names_of_workloads_that_restart_are_whole(sign_in, width):
     page.set_viewport_size({"width": width, "height": 900})
     page.goto("/reviews/2/plans/1/overview/")
     name = page.locator(".card.pods tbody th").first
+    lines = "one => { const r = document.createRange(); r.selectNodeContents(one); return r.getClientRects().length; }"
+    assert name.evaluate(lines) == 1
     name.evaluate("one => one.textContent = 'blackbox-exporter-of-the-second-zone'")
 
     assert name.evaluate("one => one.scrollWidth <= one.clientWidth")
