@@ -264,10 +264,8 @@ class Masker:
         at = 0
         for start, end in find_parts(text):
             if any(self._tells_secret(inner, path) for inner in decode_all(text[start:end]).texts):
-                mask_of_part = self.mask_value(
-                    text[start:end], path if end - start == len(text) else (*path, str(start))
-                )
-                pieces += (self._redact(text[at:start], path), mask_of_part)
+                below = path if end - start == len(text) else (*path, str(start))
+                pieces += (self._redact(text[at:start], path), self.mask_value(text[start:end], below))
                 at = end
         return "".join((*pieces, self._redact(text[at:], path)))
 

@@ -77,7 +77,7 @@ def _is_book(text: str) -> bool:
 def _is_book_10(text: str) -> bool:
     plain = re.sub(r"[\s-]+", "", text)
     values = [10 if sign == "X" else int(sign) for sign in plain] if _BOOK_10.match(plain) else [1]
-    return sum(place * value for place, value in enumerate(values, 1)) % 11 == 0
+    return sum(weight * value for weight, value in enumerate(values, 1)) % 11 == 0
 
 
 def _is_book_13(text: str) -> bool:
