@@ -16,7 +16,13 @@ FURTHER = WIDE / "playground-further.jsonl.gz"
 # What the playground once answered otherwise.
 ONCE_WRONG = (
     *(f"ledger-{field}-" for field in ("ip4", "ip6", "uri", "isbn", "card", "codes", "steps")),
-    *("settings-data-server-12", "settings-data-server-23", "disk-resources-", "disk-volumemode-", "outside-clusterip-"),
+    *(
+        "settings-data-server-12",
+        "settings-data-server-23",
+        "disk-resources-",
+        "disk-volumemode-",
+        "outside-clusterip-",
+    ),
     *("budget-scopes-", "pod-terminationgraceperiodseconds-", "logs-updatestrategy-", "logs-labels-", "shop-labels-"),
     *(f"reckon-{field}-" for field in ("emb", "ip", "sem", "conv", "dur", "cidr")),
 )
