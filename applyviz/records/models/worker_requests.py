@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from django.conf import settings
 from django.db import models
 
@@ -48,12 +46,6 @@ class WorkerRequest(models.Model):
 
     def __str__(self) -> str:
         return f"worker request {self.pk}: {self.kind}, {self.state}"
-
-    @property
-    def sealed_digests(self) -> list[str]:
-        """The hashes of what is sealed of the question and of the answer, "" for nothing."""
-        found = (self.sealed.token if self.sealed is not None else b"", bytes(self.sealed_result or b""))
-        return [hashlib.sha256(one).hexdigest() if one else "" for one in found]
 
     @property
     def answer_location(self) -> str:

@@ -14,6 +14,7 @@ mapping is compared with the audit log where it is used.
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -50,6 +51,7 @@ from applyviz.records.models import (
     TeamMember,
     WorkerRequest,
 )
+from applyviz.records.sealing import Sealed
 
 RightRow = Grant | TeamMember
 RecordedRow = RightRow | PolicyVersion
@@ -99,8 +101,8 @@ _COVERED: dict[type[VouchedRow], tuple[str, ...]] = {
     Cluster: ("slug", "masks_credentials"),
     ServiceAccount: ("person_id", "owner_id"),
     WorkerRequest: (
-        *("pk", "kind", "key", "asked_by_id", "cluster_id", "question", "sealed_digests", "reply_to", "origin"),
-        *("created_at", "expires_at", "state", "result", "reasons", "status", "finished_at"),
+        *("pk", "kind", "key", "asked_by_id", "cluster_id", "question", "sealed", "reply_to", "origin"),
+        *("created_at", "expires_at", "state", "result", "sealed_result", "reasons", "status", "finished_at"),
     ),
     RetentionPolicy: ("name", "days", "actions", "has_requests", "created_by_id", "created_at"),
 }
@@ -111,8 +113,13 @@ _ACTIONS = {
 }
 
 
-def _plain(value: JSONValue | datetime) -> JSONValue:
-    return value.astimezone(UTC).isoformat(timespec="microseconds") if isinstance(value, datetime) else value
+def _plain(value: JSONValue | datetime | Sealed | bytes | memoryview) -> JSONValue:
+    """Return what a MAC covers of a value: a moment as text, and the hash of what is sealed."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="microseconds")
+    if isinstance(value, Sealed):
+        value = value.token
+    return hashlib.sha256(value).hexdigest() if isinstance(value, bytes | memoryview) else value
 
 
 def _find_entry(row: VouchedRow) -> AuditEntry | None:
