@@ -83,7 +83,8 @@ def test_context_is_added_with_its_plugin_and_listed_as_kubectl_lists_it(control
     page = as_root.get(reverse("clusters:list-clusters")).content.decode()
     assert f'<a href="{reverse("clusters:show-cluster", args=[added.slug])}">dev_cluster.local</a>' in page
     assert "its user is not in the kubeconfig" in page
-    assert "default" in as_root.get(reverse("clusters:show-objects", args=[added.slug])).content.decode()
+    objects = as_root.get(reverse("clusters:show-objects", args=[added.slug]), {"q": "namespace/def"})
+    assert "default" in objects.content.decode()
 
 
 def test_same_cluster_is_not_added_twice(control_plane, files, as_root, monkeypatch, tmp_path):

@@ -22,7 +22,7 @@ from applyviz.engine.objects.accessors import as_list, as_text
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.model.plan import Certainty, Operation
-from applyviz.records.enums import Role
+from applyviz.records.enums import Role, RolloutState
 from applyviz.records.models import ApplyRun, Cluster, ObjectChange, ObjectResult, Plan
 from applyviz.records.sealing import can_open
 from applyviz.records.worker_enums import WorkerRequestKind
@@ -276,16 +276,32 @@ def list_hidden_results(run: ApplyRun) -> list[ObjectResult]:
 def count_outcomes(run: ApplyRun) -> dict[str, int]:
     """Return the outcomes of a run that everyone may see, without Secrets that are compared with live."""
     rows = list(run.results.values_list("outcome", "change__group", "change__kind", "change__operation"))
-    counts = dict(sorted(Counter(outcome for outcome, *_what in rows).items()))
-    hidden = [outcome for outcome, *what in rows if compares(*what)]
-    return blur_counts(counts, hidden)
+    return _count_outcomes((outcome, compares(*what)) for outcome, *what in rows)
 
 
-def count_owner_checks(run: ApplyRun) -> dict[str, int]:
-    """Return what comparing the field owners found, by state, without Secrets that are compared with live."""
-    rows = run.results.values_list("owners", "change__group", "change__kind", "change__operation")
-    found = Counter(str(owners["state"]) for owners, *what in rows if owners and not compares(*what))
-    return dict(sorted(found.items()))
+def _count_outcomes(found: Iterable[tuple[str, bool]]) -> dict[str, int]:
+    rows = list(found)
+    counts = dict(sorted(Counter(outcome for outcome, _ in rows).items()))
+    return blur_counts(counts, [outcome for outcome, is_compared in rows if is_compared])
+
+
+def count_results(run: ApplyRun) -> dict[str, dict[str, int]]:
+    """Return the outcomes, the checks of field owners and the rollouts of a run by state, in one statement.
+
+    - Everyone may see them: without Secrets that are compared with live. Only workloads have rollouts.
+    """
+    columns = ("outcome", "owners", "rollout", "change__group", "change__kind", "change__operation")
+    rows = [
+        (outcome, owners, rollout, compares(*what))
+        for outcome, owners, rollout, *what in run.results.values_list(*columns)
+    ]
+    owners = Counter(str(owners["state"]) for _, owners, _, is_compared in rows if owners and not is_compared)
+    rollouts = Counter(rollout for _, _, rollout, _ in rows if rollout != RolloutState.NONE)
+    return {
+        "outcomes": _count_outcomes((outcome, is_compared) for outcome, _, _, is_compared in rows),
+        "owners": dict(sorted(owners.items())),
+        "rollouts": dict(sorted(rollouts.items())),
+    }
 
 
 def show_results(plan: Plan, results: Iterable[ObjectResult]) -> list[ObjectResult]:

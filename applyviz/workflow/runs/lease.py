@@ -23,7 +23,7 @@ from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, Outcome, ReviewState, RolloutState, RunState
 from applyviz.records.models import ApplyRun, AuditEntry, ObjectResult, Review
 from applyviz.records.written_queries import WrittenQuery
-from applyviz.workflow.audit import recorded_runs, trail
+from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import compatibility, failpoints, outbox
 from applyviz.workflow.foundation.leases import LeaseLostError, WorkerStoppingError, find_lease_end
 from applyviz.workflow.plans import changes, live_values
@@ -145,9 +145,7 @@ class Claim:
                 about=trail.AuditSubject.of_run(self.run),
                 detail={
                     "state": state.value,
-                    "outcomes": live_values.count_outcomes(self.run),
-                    "owners": live_values.count_owner_checks(self.run),
-                    "rollouts": recorded_runs.count_rollouts(self.run),
+                    **live_values.count_results(self.run),
                     "error": error,
                     **({"attempt": self.run.attempt} if self.run.attempt > 1 else {}),
                 },

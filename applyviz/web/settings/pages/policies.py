@@ -106,7 +106,9 @@ def describe_progress(demand: Demand, *, missing: int) -> str:
 def _name_whom(demand: Demand, text: str) -> str:
     if demand.team:
         text = _("%(approvals)s of team %(team)s") % {"approvals": text, "team": demand.team}
-    return f"{text} ({_name_cause(demand.because)})" if demand.because else text
+    if not demand.because:
+        return text
+    return _("%(approvals)s (%(why)s)") % {"approvals": text, "why": _name_cause(demand.because)}
 
 
 def _describe_owner(owner: OwnerRule) -> str:
