@@ -37,6 +37,9 @@ OBJECT_META = frozenset(
 )
 """The fields of `metadata`; those of a Secret that are not among them are hidden as its other fields are."""
 
+KIND_NAMES = frozenset({"kind", "Kind", "KIND"})
+"""The names under which a map says what it is."""
+
 
 def hides_field(name: str, value: JSONValue, *, is_resolved: bool) -> bool:
     """Return whether a field of a Secret is hidden: every field that is not known to hold no secret.
@@ -60,7 +63,7 @@ def holds_secret(value: JSONObject) -> bool:
 
 def claims_secret(value: JSONObject) -> bool:
     """Return whether a map says that its kind is Secret, or a list of them; the case of letters does not count."""
-    return names_secret(value.get("kind")) or names_secret(value.get("Kind")) or names_secret(value.get("KIND"))
+    return any(map(names_secret, map(value.get, KIND_NAMES)))
 
 
 def decode_secret(text: str) -> bytes:

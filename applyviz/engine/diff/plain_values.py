@@ -19,7 +19,7 @@ from applyviz.engine.diff.credentials import (
     names_list,
     redact,
 )
-from applyviz.engine.diff.embedded import claims_secret, looks_secret, mentions_secret, parse_embedded
+from applyviz.engine.diff.embedded import KIND_NAMES, claims_secret, looks_secret, mentions_secret, parse_embedded
 from applyviz.engine.diff.encoded import decode_all, looks_encoded
 from applyviz.engine.diff.marks import is_masked_text
 from applyviz.engine.diff.passwords import NO_PASSWORDS, Passwords
@@ -28,7 +28,7 @@ from applyviz.engine.objects.values import JSONObject, JSONValue
 _TEMPLATES = frozenset({"template", "secretTemplate"})
 _OF_TEMPLATES = ("data", "stringData", "binaryData")
 _SEALED = "encryptedData"
-_SPECIAL = _TEMPLATES | {_SEALED, "value", "kind", "managedFields"}
+_SPECIAL = _TEMPLATES | KIND_NAMES | {_SEALED, "value", "managedFields"}
 _SCALARS = frozenset({type(None), bool, int, float})
 # Of the texts that were judged plain, hashes are kept: a text may be a secret that looks like any other text. Their key
 # never leaves this process, and no text can be made to have the hash of another one.

@@ -67,7 +67,7 @@ NAMES = [
     "spec",
     "password",
 ]
-NAMES += ["template", "secretTemplate", "binaryData"]
+NAMES += ["template", "secretTemplate", "binaryData", "Kind"]
 NAMES += ["secretKey", "apiToken", "containers", "env", "args", f"{OPEN} x", "last-applied"]
 SCALARS = st.none() | st.booleans() | st.integers(-5, 5) | st.just(1.5) | st.sampled_from([*TEXTS, "Secret", "DB_PASS"])
 VALUES = st.recursive(
@@ -132,6 +132,14 @@ def test_an_annotation_is_shown_alike_in_each_version_of_a_change(obj, annotated
         return [shown, *mixed, *live]
 
     assert mask_all(PlainValues(policy.names, policy.paths, policy.passwords)) == mask_all(_NothingIsPlain())
+
+
+@pytest.mark.parametrize("name", ["kind", "Kind", "KIND"])
+def test_a_secret_is_not_plain_however_its_kind_is_spelled(name):
+    secret = {name: "Secret", "metadata": {"name": "a"}, "data": {"a": "plain value"}}
+    obj = {"metadata": {"annotations": {"note": json.dumps({"spec": secret})}}, "spec": {"below": secret}}
+
+    assert "plain value" not in json.dumps(mask(obj, gvk=KINDS[0], tag_key=KEY))
 
 
 def test_an_annotation_of_a_result_is_not_searched_again(monkeypatch):
