@@ -41,6 +41,39 @@ def test_bound_claim_grows_where_its_class_allows_it(ask, name, is_open, status)
     assert ask("PUT", f"{CLAIMS}/c", make_claim(storageClassName=name, resources=larger)).status == status
 
 
+@pytest.mark.parametrize(("name", "shown"), [("a\x85b", '"a\x85b"'), ("a<b", '"a\\u003cb"')])
+def test_change_of_a_claim_is_printed_line_by_line(ask, name, shown):
+    ask("POST", CLAIMS, make_claim(dataSource={"kind": "PersistentVolumeClaim", "name": "old"}))
+
+    message = ask("PUT", f"{CLAIMS}/c", make_claim(dataSource={"kind": "PersistentVolumeClaim", "name": name})).body
+
+    assert f'-  "Name": "old"\n+  "Name": {shown}\n' in message["message"]
+
+
+@pytest.mark.parametrize(
+    ("surge", "causes"), [("0%", 1), ("+0", 2), ("10%", 0), ("9" * 5000 + "%", 0), ("0" * 5000 + "%", 1)]
+)
+def test_surge_of_a_deployment_may_not_be_zero_where_no_pod_may_miss(ask, surge, causes):
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge, "maxUnavailable": 0}}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template, "strategy": rolling}
+    body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": spec}
+
+    answer = ask("POST", "/apis/apps/v1/namespaces/default/deployments", body)
+
+    assert len((answer.body.get("details") or {}).get("causes", ())) == causes
+
+
+def test_number_in_a_schedule_has_a_limit(ask):
+    pod = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
+    spec = {"schedule": f"{'9' * 5000} * * * *", "jobTemplate": {"spec": {"template": pod}}}
+    body = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "c"}, "spec": spec}
+
+    answer = ask("POST", "/apis/batch/v1/namespaces/default/cronjobs", body)
+
+    assert (answer.status, "value out of range" in answer.body["message"]) == (422, True)
+
+
 def test_new_node_is_not_ready(ask):
     body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
 

@@ -96,6 +96,7 @@ def _lengthen(match: re.Match[str]) -> str:
 
 
 _INT64_DIGITS = 18
+_UINT64 = 1 << 64
 
 
 def read_integer(text: str) -> int | float:
@@ -103,6 +104,18 @@ def read_integer(text: str) -> int | float:
     if len(text) <= _INT64_DIGITS:
         return int(text)
     return float(text) if len(text) > _INT64_DIGITS + 2 or not -(1 << 63) <= int(text) < 1 << 63 else int(text)
+
+
+def read_digits(text: str) -> int | None:
+    """Return the number that a text of ASCII digits writes; None for any other text, and beyond 64 bits.
+
+    - Rule: `strconv.ParseUint`. Python's own reading takes digits of all scripts, and raises beyond 4,300 of them.
+    """
+    if not (text.isascii() and text.isdecimal()):
+        return None
+    digits = text.lstrip("0") or "0"
+    number = int(digits) if len(digits) <= _INT64_DIGITS + 2 else _UINT64
+    return number if number < _UINT64 else None
 
 
 def json_number(value: JSONValue) -> str:

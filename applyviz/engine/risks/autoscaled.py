@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from applyviz.engine.objects.golang import read_digits
 from applyviz.engine.objects.paths import fields
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject, get_at
@@ -44,7 +45,8 @@ _DROPPED = {
 def _describe_reset(f: Facts) -> str:
     if f["reset"] == "unset":
         return "the field is removed."
-    is_more = f["live"].isdigit() and f["reset"].isdigit() and int(f["reset"]) > int(f["live"])
+    live, reset = read_digits(f["live"]), read_digits(f["reset"])
+    is_more = live is not None and reset is not None and reset > live
     return "it rises from {live} to {reset}." if is_more else "it drops from {live} to {reset}."
 
 

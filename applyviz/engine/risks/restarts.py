@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from applyviz.engine.objects.golang import read_digits
 from applyviz.engine.objects.paths import fields
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
@@ -94,8 +95,7 @@ def _resolve(amount: JSONValue, pods: int, *, is_rounded_up: bool) -> int:
     """Return a number, or a percentage of pods, as pods."""
     if isinstance(amount, int):
         return amount
-    text = str(amount).removesuffix("%")
-    share = (int(text) if text.isdecimal() else 0) * pods
+    share = (read_digits(str(amount).removesuffix("%")) or 0) * pods
     return -(-share // 100) if is_rounded_up else share // 100
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from applyviz.engine.objects.errors import SchemaError
+from applyviz.engine.objects.golang import read_digits
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.request_paths import is_segment
@@ -132,8 +133,9 @@ def _rank(version: str) -> tuple[int, int, int, str]:
         if word in head:
             head, _, tail = head.partition(word)
             stage = rank
-    is_known = version.startswith("v") and head.isdigit() and (stage == 0 or tail.isdigit())
-    return (stage, -int(head), -int(tail or 0), "") if is_known else (3, 0, 0, version)
+    major, minor = read_digits(head), read_digits(tail) if stage else 0
+    is_known = version.startswith("v") and major is not None and minor is not None
+    return (stage, -(major or 0), -(minor or 0), "") if is_known else (3, 0, 0, version)
 
 
 class CRDSource:

@@ -10,6 +10,7 @@ import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from applyviz.engine.objects.golang import read_digits
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, MutableObject
 from applyviz.engine.ownership.errors import name_object, render_kind
@@ -74,7 +75,7 @@ def _show_template_generation(obj: MutableObject) -> None:
     """Set the annotation with the generation of a DaemonSet's template, also on a new object."""
     annotations = obj["metadata"].setdefault("annotations", {})
     text = annotations.get(TEMPLATE_GENERATION, "")
-    annotations[TEMPLATE_GENERATION] = text if text.isdigit() else "0"
+    annotations[TEMPLATE_GENERATION] = "0" if read_digits(text) is None else text
 
 
 def _end_pod(obj: MutableObject) -> None:

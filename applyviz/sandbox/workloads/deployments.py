@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from applyviz.engine.objects.golang import read_digits
 from applyviz.engine.objects.values import JSONObject, MutableObject, clone, get_at, is_same_json
 from applyviz.kubernetes.parity.status import StatusError
 from applyviz.sandbox.lifecycle.finalizers import is_deleted
@@ -143,8 +144,7 @@ def _ensure_new(
 
 
 def _read_revision(replica_set: JSONObject) -> int:
-    text = str(get_at(replica_set, ("metadata", "annotations", REVISION)) or "0")
-    return int(text) if text.isdigit() else 0
+    return read_digits(str(get_at(replica_set, ("metadata", "annotations", REVISION)) or "0")) or 0
 
 
 def _copied(deployment: JSONObject) -> dict[str, str]:

@@ -6,18 +6,18 @@ down, and if both are zero, one Pod may be unavailable.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from applyviz.engine.objects.golang import read_digits
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 
 
 def scale_share(value: JSONValue, whole: int, *, is_rounded_up: bool) -> int:
     """Return a number, or a percentage of a whole."""
-    if isinstance(value, str) and value.endswith("%") and value[:-1].isdigit():
-        share = whole * int(value[:-1]) / 100
-        return math.ceil(share) if is_rounded_up else math.floor(share)
+    percent = read_digits(value[:-1]) if isinstance(value, str) and value.endswith("%") else None
+    if percent is not None:
+        return -(-whole * percent // 100) if is_rounded_up else whole * percent // 100
     return value if isinstance(value, int) else 0
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from applyviz.engine.objects.golang import read_digits
 from applyviz.engine.objects.values import JSONObject, MutableObject, clone, get_at
 from applyviz.kubernetes.parity.status import StatusError
 from applyviz.sandbox.lifecycle.finalizers import is_deleted
@@ -54,9 +55,9 @@ def _read_pods(client: ControllerClient, owner: JSONObject) -> dict[int, JSONObj
     prefix = f"{owner['metadata']['name']}-"
     found = {}
     for key, pod in client.list_owned(owner, "pods"):
-        number = key.name.removeprefix(prefix)
-        if number.isdigit():
-            found[int(number)] = pod
+        number = read_digits(key.name.removeprefix(prefix))
+        if number is not None:
+            found[number] = pod
     return found
 
 

@@ -14,6 +14,7 @@ from applyviz.engine.objects.golang import (
     json_number,
     json_string,
     quote,
+    read_digits,
     read_integer,
     render_json,
     render_number,
@@ -43,6 +44,25 @@ JSON = st.recursive(
 )
 def test_numbers(number, printed, written):
     assert (render_number(number), json_number(number)) == (printed, written)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("0", 0),
+        ("007", 7),
+        ("0" * 5000 + "5", 5),
+        ("18446744073709551615", (1 << 64) - 1),
+        ("18446744073709551616", None),
+        ("9" * 5000, None),
+        ("\xb2", None),
+        ("\u0663", None),
+        ("-1", None),
+        ("", None),
+    ],
+)
+def test_digits_are_read_as_go_reads_them(text, number):
+    assert read_digits(text) == number
 
 
 def test_strings():

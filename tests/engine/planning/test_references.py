@@ -206,6 +206,8 @@ def test_everything_of_a_namespace_that_the_set_makes_is_known() -> None:
         ({"maxUnavailable": "10%"}, 1),
         ({"maxUnavailable": 0}, 0),
         ({"minAvailable": "many"}, None),
+        ({"minAvailable": "\xb2%"}, None),
+        ({"minAvailable": "9" * 5000 + "%"}, None),
         ({"minAvailable": True}, None),
         ({}, None),
     ],

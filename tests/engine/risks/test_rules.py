@@ -236,3 +236,17 @@ def test_set_that_was_one_folder_of_the_last_run_is_told(before, now, folder) ->
 
     assert [risk.facts["folder"] for risk in found] == ([folder] if folder else [])
     assert all("folder web" in render_risk(r) or "folder x" in render_risk(r) for r in found)
+
+
+@pytest.mark.parametrize("odd", ["9" * 5000 + "%", "\xb2%"])
+def test_percentage_that_no_server_reads_is_none(odd: str) -> None:
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": odd, "maxUnavailable": odd}}
+    spec = {"replicas": 2, "selector": {"matchLabels": {"a": "b"}}, "strategy": strategy, "template": template}
+    live = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d", "namespace": "n"}, "spec": spec}
+    changed = copy.deepcopy(live)
+    changed["spec"]["template"]["spec"]["containers"][0]["image"] = "j"
+
+    found = find_risks(make_subject({"manifest": changed, "live": live, "merged": changed}))
+
+    assert PODS_RESTART in [risk.kind for risk in found]

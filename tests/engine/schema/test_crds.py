@@ -112,6 +112,13 @@ def test_versions_are_preferred_as_kubernetes_does():
     assert source.find_kind(GroupVersionKind("x.io", "v0", "Gadget")).origin is SchemaOrigin.SOURCE_CRD
 
 
+@pytest.mark.parametrize("odd", ["v\xb2", "v1beta\xb2", "v" + "1" * 5000])
+def test_version_with_other_digits_has_no_rank(odd):
+    source = CRDSource([make_crd(make_spec(), versions=(odd, "v1alpha1"))])
+
+    assert [r.gvk.version for r in source.list_resources()] == ["v1alpha1", odd]
+
+
 def test_resource_has_the_names_of_the_definition():
     source = CRDSource([make_crd(make_spec(), scope="Cluster", shortNames=["g"], categories=["all"])])
     resource = source.find_resource(GroupVersionKind("x.io", "v1", "Gadget"))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from applyviz.engine.objects.golang import read_digits
 from applyviz.engine.objects.paths import fields
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.planning.graph.plan_references import GraphSnapshot, PlanReferences, find_result
@@ -86,9 +87,8 @@ def _scale(value: JSONValue, pods: int) -> int | None:
     """Return a number of pods, or a percentage of them rounded up; None for anything else."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    if isinstance(value, str) and value.endswith("%") and value[:-1].isdigit():
-        return -(-pods * int(value[:-1]) // 100)
-    return None
+    share = read_digits(value[:-1]) if isinstance(value, str) and value.endswith("%") else None
+    return None if share is None else -(-pods * share // 100)
 
 
 def count_evictions(budget: JSONObject, pods: int) -> int | None:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from applyviz.engine.objects.golang import read_digits
+
 _DESCRIPTORS = frozenset({"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"})
 _EVERY = "@every "
 _AMOUNT = re.compile(r"(\d+(\.\d*)?|\.\d+)(?P<unit>[^.0-9]*)")
@@ -90,9 +92,12 @@ def _check_range(expression: str, least: int, most: int, names: dict[str, int]) 
 
 
 def _check_number(text: str) -> str:
-    if re.fullmatch(r"[+-]?\d+", text) is None:
-        return f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": invalid syntax'
-    return f"negative number ({int(text)}) not allowed: {text}" if int(text) < 0 else ""
+    found = re.fullmatch("([+-]?)([0-9]+)", text)
+    number = None if found is None else read_digits(found[2])
+    if found is None or number is None:
+        reason = "invalid syntax" if found is None else "value out of range"
+        return f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": {reason}'
+    return f"negative number (-{number}) not allowed: {text}" if found[1] == "-" and number else ""
 
 
 def _check_bounds(start: int, end: int, step: int, bounds: tuple[int, int], expression: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from applyviz.engine.objects.golang import read_digits
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.kubernetes.parity.name_formats import validate_annotations, validate_labels
 from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid
@@ -68,5 +69,6 @@ def check_int_or_percent(value: JSONValue, path: str) -> Iterator[FieldError]:
 
 def check_whole(value: JSONValue, path: str) -> Iterator[FieldError]:
     """Yield the problem of a percentage above 100."""
-    if isinstance(value, str) and _PERCENT.match(value) and int(value[:-1]) > 100:
+    share = read_digits(value[:-1]) if isinstance(value, str) and _PERCENT.match(value) else 0
+    if share is None or share > 100:
         yield invalid(path, value, "must not be greater than 100%")

@@ -71,7 +71,7 @@ def _check_always(template: JSONObject, path: str, owner: str) -> Iterator[Field
 def _is_zero(value: JSONValue) -> bool:
     """Return whether a number or a percentage is 0, as the server reads any text that is neither."""
     if isinstance(value, str):
-        return not _AMOUNT.fullmatch(value) or int(value.removesuffix("%")) == 0
+        return not _AMOUNT.fullmatch(value) or not value.strip("+-0%")
     return value == 0
 
 
