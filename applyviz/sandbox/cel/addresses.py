@@ -10,14 +10,13 @@ import ipaddress
 import re
 from typing import Final
 
-from applyviz.engine.objects.golang import quote
+from applyviz.engine.objects.golang import quote, read_digits
 from applyviz.sandbox.cel.values import CelError
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Interface | ipaddress.IPv6Interface
 _CONVERSION: Final = "parse error during conversion from string"
 _HEX: Final = re.compile("[0-9a-fA-F]*")
-_BITS: Final = re.compile(r"[1-9][0-9]*\Z|[0-9]\Z")
 
 
 class _GoError(Exception):
@@ -61,9 +60,10 @@ def _check_prefix(text: str) -> None:
     _check_address(address)
     if "%" in address:
         raise _GoError("IPv6 zones cannot be present in a prefix")
-    if not _BITS.match(bits):
+    length = read_digits(bits)
+    if length is None or (len(bits) > 1 and bits[0] == "0"):
         raise _GoError(f"bad bits after slash: {quote(bits)}")
-    if int(bits) > (128 if ":" in address else 32):
+    if length > (128 if ":" in address else 32):
         raise _GoError("prefix length out of range")
 
 

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from applyviz.engine.objects.golang import read_digits
 from applyviz.kubernetes.parity.patterns import Pattern, PatternError, compile_pattern
 from applyviz.sandbox.cel.values import (
     INT64,
@@ -55,6 +56,7 @@ TYPES: Final[Mapping[str, Type]] = {
 }
 FUNCTIONS: dict[str, dict[str, Function]] = {}
 SIZE_LIMIT = 1 << 20
+_DOUBLE: Final = re.compile(r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[Ii]nf|NaN)")
 
 
 def define(name: str, *overloads: str) -> Callable[[Function], Function]:
@@ -244,23 +246,26 @@ def _refuse_text(kind: str) -> CelError:
 
 @define("int", "s")
 def _read_int(text: str) -> int:
-    if not re.fullmatch(r"[+-]?[0-9]+", text) or not -INT64 <= int(text[:25]) < INT64:
+    number = read_digits(text[1:] if text[:1] in ("+", "-") else text)
+    if number is None or number >= INT64 + (text[0] == "-"):
         raise _refuse_text("int")
-    return int(text)
+    return -number if text[0] == "-" else number
 
 
 @define("uint", "s")
 def _read_uint(text: str) -> UInt:
-    if not re.fullmatch(r"[0-9]+", text) or int(text[:25]) >= 2 * INT64:
+    number = read_digits(text)
+    if number is None:
         raise _refuse_text("uint")
-    return UInt(text)
+    return UInt(number)
 
 
 @define("double", "s")
 def _read_double(text: str) -> float:
-    if not re.fullmatch(r"[+-]?(?:[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?|[Ii]nf|NaN)", text):
+    found = float(text) if _DOUBLE.fullmatch(text) else None
+    if found is None or (math.isinf(found) and "n" not in text):  # no number that is too large
         raise _refuse_text("double")
-    return float(text)
+    return found
 
 
 @define("int", "d")

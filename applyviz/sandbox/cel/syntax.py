@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from applyviz.engine.objects.golang import read_digits
 from applyviz.sandbox.cel.nodes import Call, Index, ListOf, Literal, MapOf, Name, Node, Select, find_depth
 from applyviz.sandbox.cel.pointing import point_at
 from applyviz.sandbox.cel.values import INT64, CelError, UInt
@@ -69,6 +70,8 @@ def parse(text: str) -> Node:
         found = parser.read()
     except MisreadError as error:
         raise NotReadableError(point_at(text, error.at, str(error))) from None
+    except RecursionError:
+        raise NotReadableError(TOO_DEEP) from None
     if find_depth(found) > _DEPTH:
         raise NotReadableError(_TOO_LONG)
     return found
@@ -116,12 +119,12 @@ def _read_text(token: str) -> str | bytes:
 
 def _read_int(token: str, is_negative: bool = False) -> int:
     digits = token.rstrip("uU")
-    value = int(digits, 16) if digits.lower().startswith("0x") else int(digits)
+    value = int(digits, 16) if digits.lower().startswith("0x") else read_digits(digits)
     if digits != token:
-        if value >= INT64 * 2:
+        if value is None or value >= INT64 * 2:
             raise NotReadableError("invalid uint literal")
         return UInt(value)
-    if value > INT64 - (not is_negative):
+    if value is None or value > INT64 - (not is_negative):
         raise NotReadableError("invalid int literal")
     return -value if is_negative else value
 

@@ -13,11 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from fractions import Fraction
 from typing import Any, Final
 from urllib.parse import SplitResult
 
-from applyviz.engine.objects.golang import render_number
+from applyviz.engine.objects.golang import read_digits, render_number
 
 INT64: Final = 1 << 63
 NANO: Final = 1_000_000_000
@@ -182,10 +181,11 @@ def compare(left: Any, right: Any) -> int:
     return int(left > right) - int(left < right)
 
 
+_MOST_DECIMALS = 18  # more do not fit into 64 bits: Go leaves them out
 _SECOND_UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": NANO}
 _UNITS: Final = _SECOND_UNITS | {"m": 60 * NANO, "h": 3600 * NANO}
-_DURATION: Final = re.compile(r"([-+]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)\Z")
-_PART: Final = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
+_DURATION: Final = re.compile(r"([-+]?)((?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+|0)\Z")
+_PART: Final = re.compile(r"([0-9]*)\.?([0-9]*)(ns|us|µs|μs|ms|s|m|h)")
 _TIME: Final = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9})\d*)?(?:[Zz]|([-+])(\d\d):(\d\d))\Z"
 )
@@ -196,12 +196,13 @@ def read_duration(text: str) -> Duration | None:
     found = _DURATION.match(text)
     if found is None:
         return None
-    nanos = sum(
-        Fraction(number if number[0] != "." else "0" + number) * _UNITS[unit]
-        for number, unit in _PART.findall(found[2])
-    )
-    whole = int(nanos)
-    return Duration(-whole if found[1] == "-" else whole) if whole < INT64 else None
+    nanos = 0
+    for whole, fraction, unit in _PART.findall(found[2]):
+        number, decimals = read_digits(whole or "0"), fraction[:_MOST_DECIMALS]
+        if number is None:
+            return None
+        nanos += number * _UNITS[unit] + int(decimals or 0) * _UNITS[unit] // 10 ** len(decimals)
+    return Duration(-nanos if found[1] == "-" else nanos) if nanos < INT64 else None
 
 
 def read_timestamp(text: str) -> Timestamp | None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from applyviz.engine.objects.golang import quote
+from applyviz.engine.objects.golang import quote, read_digits
 from applyviz.sandbox.cel.values import CelError, Semver
 
-_NUMBER: Final = re.compile(r"[0-9]+\Z")
+_NUMBER: Final = re.compile(r"[0-9]*\Z")
 _WORD: Final = re.compile(r"[0-9A-Za-z-]+\Z")
 
 
@@ -59,9 +59,15 @@ def _read_number(name: str, digits: str) -> int:
         raise CelError(f"Invalid character(s) found in {name} number {quote(digits)}")
     if len(digits) > 1 and digits[0] == "0":
         raise CelError(f"{name.capitalize()} number must not contain leading zeroes {quote(digits)}")
-    if len(digits) > 20 or int(digits) >= 1 << 64:
-        raise CelError(f"strconv.ParseUint: parsing {quote(digits)}: value out of range")
-    return int(digits)
+    return _read_uint(digits)
+
+
+def _read_uint(digits: str) -> int:
+    number = read_digits(digits)
+    if number is None:
+        reason = "value out of range" if digits else "invalid syntax"
+        raise CelError(f"strconv.ParseUint: parsing {quote(digits)}: {reason}")
+    return number
 
 
 def _check_pre(part: str) -> None:
@@ -70,5 +76,6 @@ def _check_pre(part: str) -> None:
     if _NUMBER.match(part):
         if len(part) > 1 and part[0] == "0":
             raise CelError(f"Numeric PreRelease version must not contain leading zeroes {quote(part)}")
+        _read_uint(part)
     elif not _WORD.match(part):
         raise CelError(f"Invalid character(s) found in prerelease {quote(part)}")

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import date
 
+from applyviz.engine.objects.golang import read_digits
 from applyviz.kubernetes.parity.name_formats import label_problems, subdomain_problems
 from applyviz.sandbox.cel.values import read_duration
 
@@ -24,7 +25,6 @@ _UUIDS = {
     "uuid5": re.compile(_UUID % ("5[0-9a-f]{3}", _VARIANT)),
 }
 _EMAIL = re.compile(r"(?:[^<>@\s]*<)?[^\s<>@(),:;\[\]\"]+@[^\s<>@(),:;\"]+>?\Z")
-_BITS = re.compile(r"[0-9]+\Z")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")
 # Letters beyond ASCII stand for the Unicode classes of Go's pattern.
 _LETTER = r"a-zA-Z0-9\u00a0-\U0010ffff"
@@ -35,7 +35,7 @@ _HOSTNAME = re.compile(
 _BASE64 = re.compile(r"([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})\Z")
 _COLOR = re.compile(r"#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})\Z")
 _MAC = re.compile(r"(?i)[0-9a-f]{2}([:-][0-9a-f]{2})+\Z|[0-9a-f]{4}(\.[0-9a-f]{4})+\Z")
-_SCALA = re.compile(r"[0-9]+\s*([A-Za-z\u00b5]+)")
+_SCALA = re.compile(r"(?<![0-9])([0-9]++)\s*+([A-Za-z\u00b5]+)")
 _UNITS = frozenset(("ns", "us", "\u00b5s", "ms", "s", "m", "h", "hr", "d", "w", "wk"))
 _LONG_UNITS = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
 
@@ -53,6 +53,7 @@ _HOST = re.compile(
 )
 _BEFORE_HOST = re.compile(r"[0-9A-Za-z._:~!$&'()*+,;=%@-]*\Z")
 _BOOK_10, _BOOK_13 = re.compile(r"[0-9]{9}[0-9X]\Z"), re.compile(r"[0-9]{13}\Z")
+_BETWEEN = re.compile("[\t\n\f\r -]+")
 _CARD = re.compile(
     r"(4[0-9]{12}([0-9]{3})?|5[1-5][0-9]{14}|6(011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}|3(0[0-5]|[68][0-9])[0-9]{11}|"
     r"(2131|1800|35[0-9]{3})[0-9]{11})\Z"
@@ -75,13 +76,14 @@ def _is_book(text: str) -> bool:
 
 
 def _is_book_10(text: str) -> bool:
-    plain = re.sub(r"[\s-]+", "", text)
-    values = [10 if sign == "X" else int(sign) for sign in plain] if _BOOK_10.match(plain) else [1]
-    return sum(weight * value for weight, value in enumerate(values, 1)) % 11 == 0
+    plain = _BETWEEN.sub("", text)
+    if _BOOK_10.match(plain) is None:
+        return False
+    return sum(weight * (10 if sign == "X" else int(sign)) for weight, sign in enumerate(plain, 1)) % 11 == 0
 
 
 def _is_book_13(text: str) -> bool:
-    plain = re.sub(r"[\s-]+", "", text)
+    plain = _BETWEEN.sub("", text)
     return _BOOK_13.match(plain) is not None and sum(int(n) * (1, 3)[i % 2] for i, n in enumerate(plain)) % 10 == 0
 
 
@@ -125,14 +127,15 @@ def _is_address_6(text: str) -> bool:
 
 def _is_network(text: str) -> bool:
     address, _, bits = text.partition("/")
-    found = _read_address(address)
-    return found is not None and _BITS.match(bits) is not None and int(bits) <= found.max_prefixlen
+    found, length = _read_address(address), read_digits(bits)
+    return found is not None and length is not None and length <= found.max_prefixlen
 
 
 def _is_duration(text: str) -> bool:
     """Return whether Go reads a duration, or finds one in the words of Scala anywhere in the text."""
-    units = (found[1].lower() for found in _SCALA.finditer(text))
-    return read_duration(text) is not None or any(u in _UNITS or u.startswith(_LONG_UNITS) for u in units)
+    found = [(read_digits(number), unit.lower()) for number, unit in _SCALA.findall(text)]
+    is_scala = any(unit in _UNITS or unit.startswith(_LONG_UNITS) for _, unit in found)
+    return read_duration(text) is not None or (is_scala and all(number is not None for number, _ in found))
 
 
 def _is_hardware_address(text: str) -> bool:
