@@ -10,10 +10,18 @@ from applyviz.engine.diff.credentials import is_ciphertext, redact
 from applyviz.engine.diff.embedded import looks_secret
 from applyviz.engine.diff.given_credentials import list_credentials
 from applyviz.engine.diff.repeating import Repeats
+from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.conflicts.server_errors import ServerError, find_path, read_server_errors
+from applyviz.engine.risks import repeating
+from applyviz.engine.risks.model import RiskSubject
+from applyviz.engine.schema.builtin import bundled
 from applyviz.guide.owned import own_fields
+from applyviz.kubernetes.parity.line_differences import render_differences
 from applyviz.kubernetes.parity.status import StatusError
 from applyviz.sandbox.api.selectors import read_label_selector
+from applyviz.sandbox.cel.programs import evaluate
+from applyviz.sandbox.cel.values import CelError
+from applyviz.sandbox.schema.formats import has_format
 from tests.pace import measure
 
 pytestmark = pytest.mark.attacks
@@ -60,6 +68,33 @@ def find_cut(text: str) -> None:
     assert Repeats(["q7Rz0xWv-canary"]).find_cut(notes, notes)
 
 
+def read_format(text: str) -> None:
+    assert not has_format(text, "duration")
+
+
+def read_double(text: str) -> None:
+    with pytest.raises(CelError):
+        evaluate("double(text)", {"text": text})
+
+
+def differ(text: str) -> None:
+    before = {f"{text[:1]}{n}": n for n in range(len(text) // 20)}
+    render_differences(before, {name: -n if n % 2 else n for name, n in before.items()})
+
+
+def repeat_set(text: str) -> None:
+    given, live = (
+        {**LIVE, "metadata": {"name": "c", "finalizers": own}} for own in (text.split(), text.upper().split())
+    )
+    kind = bundled().find_kind(GroupVersionKind("", "v1", "ConfigMap"))
+    ref = ObjectRef.from_object(LIVE)
+    assert not list(
+        repeating.find(
+            RiskSubject(ref, manifest=given, live=live, after=live, patch={}, is_server_side=False, kind=kind)
+        )
+    )
+
+
 HOSTILE: dict[str, tuple[Callable[[str], None], Callable[[int], str]]] = {
     "blanks before nothing": (select, lambda n: " " * n + "("),
     "blanks behind an operator": (select, lambda n: "a=" + " " * n + "("),
@@ -84,6 +119,10 @@ HOSTILE: dict[str, tuple[Callable[[str], None], Callable[[int], str]]] = {
     "comments before a kind": (seek, lambda n: "data: secret\n" + "kind: # x\n" * (n // 10)),
     "blanks before a kind": (seek, lambda n: "data: secret\n{kind:" + "\n" * n + "x"),
     "entries of no kind": (seek, lambda n: "data: secret\n" + "-\t" * (n // 2) + "kin"),
+    "digits of no duration": (read_format, lambda n: "9" * n),
+    "digits of no number": (read_double, lambda n: "9" * n + "x"),
+    "values of a set": (repeat_set, lambda n: " ".join(f"x.io/a{i}" for i in range(n // 10))),
+    "differing lines": (differ, lambda n: "a" * n),
     "escaped quotes": (hide, lambda n: 'password: \\"\\"' * (n // 14)),
 }
 

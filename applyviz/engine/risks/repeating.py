@@ -15,7 +15,7 @@ from applyviz.engine.merge import patches
 from applyviz.engine.merge.last_applied import ANNOTATION, read_null_annotations
 from applyviz.engine.objects.errors import MergeError
 from applyviz.engine.objects.paths import render_path
-from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
+from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import is_within, path_of, position_of, root_of
@@ -98,7 +98,9 @@ def _only_adds(value: JSONValue, before: JSONValue, at: _Place) -> bool:
     node, kept = at.node, before or []
     if node is None or "merge" not in node.patch_strategy or node.patch_merge_key:
         return False
-    return isinstance(value, list) and bool(value) and isinstance(kept, list) and not any(one in kept for one in value)
+    if not isinstance(value, list) or not value or not isinstance(kept, list):
+        return False
+    return {*map(canonical_json, kept)}.isdisjoint(map(canonical_json, value))
 
 
 def _index(entries: list[JSONValue], key: tuple[str, ...]) -> dict[JSONValue, Mapping[str, JSONValue]]:
