@@ -1,7 +1,8 @@
 """Verification of runs: what pages show of finished runs, and of comments, is what the audit log recorded.
 
 Rule: an entry records each request before it is sent, and each outcome with digests of the answers. So a row that was
-changed, inserted or deleted afterwards differs from the chain. Entries without a body (retention) confirm nothing.
+changed, inserted or deleted afterwards differs from the chain. Entries without a body (retention) confirm nothing;
+requests and answers may be gone if an entry says that those of their time were removed.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from datetime import datetime
 from typing import NamedTuple
 
 from django.db.models import Count
@@ -99,14 +101,29 @@ def _compare_results(rows: list[ObjectResult], recorded: _ObjectEntries) -> Iter
             yield row, "no audit entry records it"
 
 
-def _is_that_of(row: JournalEntry, detail: JSONObject) -> bool:
-    sent = (row.method, row.path, row.query, row.content_type, row.request, row.request_digest)
+def _find_removal() -> datetime | None:
+    """Return before when requests and answers were removed by retention; None if none were."""
+    entries = AuditEntry.objects.filter(action=AuditAction.HISTORY_PRUNED).values_list("detail", flat=True)
+    details = (map_or_empty(detail) for detail in entries.iterator(chunk_size=2_000))
+    found = [datetime.fromisoformat(str(detail["before"])) for detail in details if detail.get("requests")]
+    return max(found, default=None)
+
+
+def _was_removed(row: JournalEntry, removal: datetime | None) -> bool:
+    """Return whether retention removed a request and its answer: both are gone, as for others of their time."""
+    return removal is not None and row.sent_at < removal and row.request is None and row.answer is None
+
+
+def _is_that_of(row: JournalEntry, detail: JSONObject, removal: datetime | None) -> bool:
+    body = detail.get("body") if _was_removed(row, removal) else row.request
+    sent = (row.method, row.path, row.query, row.content_type, body, row.request_digest)
     return all(detail.get(name) == value for name, value in zip(_SENT, sent, strict=True))
 
 
 def _find_other_answers(journal: list[JournalEntry], recorded: _ObjectEntries) -> Iterator[JournalEntry]:
     """Yield the requests whose answers are not those that the results of their object record.
 
+    - `journal`: without those that retention removed.
     - A run may write an object several times (the records of addons on a namespace, the parent of an ApplySet), one
       after the other, and each time counts its requests from 0.
     """
@@ -125,25 +142,26 @@ def _find_other_answers(journal: list[JournalEntry], recorded: _ObjectEntries) -
 
 
 def _compare_journal(
-    journal: list[JournalEntry], recorded: _ObjectEntries
+    journal: list[JournalEntry], recorded: _ObjectEntries, removal: datetime | None
 ) -> Iterator[tuple[JournalEntry | None, str]]:
     """Yield the requests that differ from every entry; None for an entry without its request."""
     waiting = list(recorded.intents)
     known = []
     for row in journal:
-        same = next((intent for intent in waiting if _is_that_of(row, intent[1])), None)
+        same = next((intent for intent in waiting if _is_that_of(row, intent[1], removal)), None)
         if same is None:
             yield row, "no audit entry records this request"
             continue
         waiting.remove(same)
-        known.append(row)
+        if not _was_removed(row, removal):
+            known.append(row)
     for row in _find_other_answers(known, recorded):
         yield row, "its answer is not the recorded one"
     for sequence, _detail in waiting:
         yield None, f"the request of audit entry {sequence} is missing"
 
 
-def _check_run(run: ApplyRun) -> Iterator[BadRight]:
+def _check_run(run: ApplyRun, removal: datetime | None) -> Iterator[BadRight]:
     recorded, results = _read_entries(run), _read_results(run)
     journal: dict[int, list[JournalEntry]] = defaultdict(list)
     entries = JournalEntry.objects.filter(result__run=run).defer("sealed_request", "sealed_answer").order_by("pk")
@@ -156,7 +174,7 @@ def _check_run(run: ApplyRun) -> Iterator[BadRight]:
         about, rows = f"{key.kind} {key.namespace}/{key.name} of run {run.number}", results.get(key, [])
         for result, fault in _compare_results(rows, found):
             yield BadRight("result", result.pk, about, fault)
-        for request, fault in _compare_journal([one for row in rows for one in journal[row.pk]], found):
+        for request, fault in _compare_journal([one for row in rows for one in journal[row.pk]], found, removal):
             yield BadRight("request", request.pk if request else run.number, about, fault)
 
 
@@ -208,5 +226,6 @@ def _list_comments() -> Iterator[BadRight]:
 def check_records() -> tuple[BadRight, ...]:
     """Return every result, request, end of a run and comment that differs from the history; of finished runs only."""
     runs = ApplyRun.objects.exclude(finished_at=None).order_by("pk")
-    found = (one for run in runs.iterator(chunk_size=100) for one in _check_run(run))
+    removal = _find_removal()
+    found = (one for run in runs.iterator(chunk_size=100) for one in _check_run(run, removal))
     return (*found, *_list_ends(), *_list_comments())
