@@ -38,3 +38,18 @@ def test_nul_of_a_live_object_stays_out_of_every_column(team: Team, mode: ApplyM
     row = plan.changes.get()
     assert read_masked(row).versions.live["data"]["b"] == "x␀y"
     assert open_sealed(row).versions.live["data"]["b"] == "x\0y"
+
+
+def test_nul_that_several_objects_have_stays_out_of_the_overview(team: Team) -> None:
+    """Equal changes are shown once for the whole plan, with the live value that they replace."""
+    names = [f"settings-{n}" for n in range(3)]
+    team.apply(*(config_map(name, a="1") for name in names))
+    for name in names:
+        path = f"/api/v1/namespaces/default/configmaps/{name}"
+        assert team.edit(path, {"data": {"b": "x\0y"}}, manager="applyviz").is_ok
+
+    plan = team.plan(*(config_map(name, a="1", b="z") for name in names), takes_over=True)
+
+    assert plan.details.overview["alike"][0]["before"] == ["x␀y"]
+    assert {where for where, text in list_stored() if "\0" in text or "\\u0000" in text} <= {"SandboxObject.body"}
+    assert team.work(team.start(plan)).state == "applied"

@@ -28,9 +28,9 @@ from applyviz.records.models import ApplyRun, AuditEntry, ChainEnd, Plan
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation import gathering as gathering_rows
 from applyviz.workflow.foundation.access import Person
-from applyviz.workflow.foundation.nuls import draw_nuls
 from applyviz.workflow.foundation.scopes import is_everywhere
 from applyviz.workflow.foundation.sequences import lock_end
+from applyviz.workflow.foundation.stored_json import as_stored
 
 SYSTEM = "applyviz"
 GENESIS = "0" * 64
@@ -168,7 +168,7 @@ def _choose_chain(action: AuditAction, about: AuditSubject) -> int:
 
 def _complete_detail(action: AuditAction, about: AuditSubject, detail: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the detail of an entry; for the end of a run with the end of its chain, which anchors it."""
-    completed = draw_nuls(dict(detail or {}))
+    completed = as_stored(dict(detail or {}))
     if action is AuditAction.RUN_FINISHED and about.run is not None:
         head = lock_chain(about.run)
         completed["heads"] = {str(about.run): f"{head.sequence}:{head.hash}"}

@@ -28,7 +28,7 @@ from applyviz.workflow.foundation.errors import NotAllowedError, NotVisibleError
 from applyviz.workflow.foundation.leases import find_lease_end
 from applyviz.workflow.foundation.locks import lock_review
 from applyviz.workflow.foundation.logs import log_unexpected
-from applyviz.workflow.foundation.nuls import draw_nuls
+from applyviz.workflow.foundation.stored_json import as_stored
 from applyviz.workflow.plans import charts, git_history, git_sources, reviews
 from applyviz.workflow.plans.intake import Intake, ReviewInput, read_manifests
 from applyviz.workflow.plans.object_choices import take_back
@@ -193,7 +193,7 @@ def _request(following: Following, review: Review, latest: Plan, found: Intake) 
 
 def _fail(claim: _FollowClaim, text: str, *, is_final: bool) -> None:
     """Record a failure; try again after 30 s, two minutes and so on, then wait for the next push."""
-    following, text = claim.following, draw_nuls(text[:500])
+    following, text = claim.following, as_stored(text[:500])
     attempts = following.attempts + 1
     gives_up = is_final or attempts >= MAX_ATTEMPTS
     pause = _FIRST_PAUSE * 4 ** (attempts - 1)

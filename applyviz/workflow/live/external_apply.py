@@ -42,7 +42,7 @@ from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.foundation.leases import find_lease_end
 from applyviz.workflow.foundation.locks import lock_review
 from applyviz.workflow.foundation.logs import log_unexpected
-from applyviz.workflow.foundation.nuls import draw_nuls
+from applyviz.workflow.foundation.stored_json import as_stored
 from applyviz.workflow.plans import changes
 from applyviz.workflow.plans.live_values import WITHHELD as NOT_SHOWN
 from applyviz.workflow.plans.live_values import hidden_positions
@@ -130,7 +130,7 @@ def _finish(verification: Verification, state: VerificationState, *, results: li
             pk=verification.pk, state=VerificationState.WAITING, attempts=verification.attempts
         )
         if not mine.update(
-            state=state, results=draw_nuls(results), error=draw_nuls(error), finished_at=clock.now(), lease_until=None
+            state=state, results=as_stored(results), error=as_stored(error), finished_at=clock.now(), lease_until=None
         ):
             return
         detail = {"state": state.value, "verdicts": counts, "error": error}

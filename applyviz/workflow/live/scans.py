@@ -42,7 +42,7 @@ from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.foundation.leases import LeaseLostError, LeaseRenewer, WorkerStoppingError, find_lease_end
 from applyviz.workflow.foundation.logs import log_unexpected
-from applyviz.workflow.foundation.nuls import draw_nuls
+from applyviz.workflow.foundation.stored_json import as_stored
 from applyviz.workflow.live.drift import find_drift
 from applyviz.workflow.live.inventory import UNLISTED, Listing
 from applyviz.workflow.live.shown_owners import show_owners
@@ -305,7 +305,7 @@ def _store_finding(cluster: Cluster, found: ScannedObject, now: datetime, *, is_
         operation=found.operation,
         subresource=found.subresource,
         changed_at=found.happened_at,
-        fields=draw_nuls(list(found.fields)),
+        fields=as_stored(list(found.fields)),
         run=found.run,
         first_seen=now,
         last_seen=now,

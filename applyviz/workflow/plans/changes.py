@@ -36,7 +36,7 @@ from applyviz.engine.schema.walk import MISSING
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.records.sealing import Sealed, Unsealed
 from applyviz.workflow.foundation.digests import digest_effect
-from applyviz.workflow.foundation.nuls import draw_nuls, may_hold_nuls
+from applyviz.workflow.foundation.stored_json import as_stored, may_be_changed
 
 _WRITTEN = re.compile(r"[0-9]{1,20}|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 _LOUDNESS = [RiskLevel.HIGH, RiskLevel.MEDIUM, RiskLevel.INFO]
@@ -67,7 +67,7 @@ def count_open(change: engine.PlannedObject) -> int:
 def derive_columns(change: engine.PlannedObject, masked: engine.PlannedObject, shown: JSONObject) -> dict[str, Any]:
     """Return every column of a row that is derived from the change.
 
-    - `masked`: its masked version, and `shown` the document of that, without NULs.
+    - `masked`: its masked version, and `shown` the document of that, as it is stored.
     """
     gvk = change.ref.gvk
     return {
@@ -77,7 +77,7 @@ def derive_columns(change: engine.PlannedObject, masked: engine.PlannedObject, s
         "kind": gvk.kind,
         "namespace": change.ref.namespace,
         "name": change.ref.name,
-        "file": draw_nuls(change.position.file),
+        "file": as_stored(change.position.file),
         "operation": change.operation.value,
         "method": change.method,
         "certainty": change.certainty.value,
@@ -86,7 +86,7 @@ def derive_columns(change: engine.PlannedObject, masked: engine.PlannedObject, s
         "risks": len(change.risks),
         "highest_risk": _worst(change),
         "risk_levels": _name_risks(masked.risks),
-        "error": draw_nuls(masked.error),
+        "error": as_stored(masked.error),
         "effect": digest_effect(change),
         "document": shown,
     }
@@ -95,11 +95,12 @@ def derive_columns(change: engine.PlannedObject, masked: engine.PlannedObject, s
 def make_row(change: engine.PlannedObject, masked: engine.PlannedObject, *, plan: Plan, position: int) -> ObjectChange:
     """Return the unsaved row of a change; `masked` is its masked version."""
     shown = change_to_json(masked)
-    # Where nothing is masked, the document is the change. Masking adds no NUL, so one search finds those of both.
+    # Where nothing is masked, the document is the change. Masking adds no NUL and no number, so one search finds those
+    # of both.
     # The whole set may add risks later: they are no part of what is sealed, so that it is sealed once.
     content = write_json({**(shown if masked == change else change_to_json(change)), "risks": []})
-    has_nuls = may_hold_nuls(content) or may_hold_nuls(write_json(shown.get("risks")))
-    columns = derive_columns(change, masked, draw_nuls(shown) if has_nuls else shown)
+    is_changed = may_be_changed(content) or may_be_changed(write_json(shown.get("risks")))
+    columns = derive_columns(change, masked, as_stored(shown) if is_changed else shown)
     return ObjectChange(plan=plan, position=position, sealed=Unsealed.of_bytes(content), **columns)
 
 
@@ -109,7 +110,7 @@ def refresh_risks(row: ObjectChange, change: engine.PlannedObject, risks: tuple[
     - `risks`: those of its masked version.
     """
     row.risks, row.highest_risk, row.risk_levels = len(change.risks), _worst(change), _name_risks(risks)
-    row.document = {**row.document, "risks": draw_nuls(to_json(risks))}
+    row.document = {**row.document, "risks": as_stored(to_json(risks))}
 
 
 _NAMING = ("addon", "is_record")

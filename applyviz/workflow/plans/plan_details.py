@@ -21,6 +21,7 @@ from applyviz.engine.planning.model.plan import PlannedObject, PlannedSet, Stayi
 from applyviz.engine.planning.model.quota_lines import QuotaLine
 from applyviz.engine.planning.model.summary import PlanSummary, summarize
 from applyviz.records.models import Plan, PlanDetails
+from applyviz.workflow.foundation.stored_json import as_stored
 from applyviz.workflow.plans import live_values
 
 _MOVED = (FieldOperation.CHANGED, FieldOperation.CLEARED)
@@ -49,10 +50,10 @@ def make_details(plan: Plan, finished: PlannedSet, overview: Overview) -> PlanDe
     is_external = bool(plan.review.applied_by)
     return PlanDetails(
         plan=plan,
-        impact=to_json(summarize(finished.changes, finished.options)),
-        overview=to_json(overview),
-        quotas=to_json(finished.quotas),
-        staying=to_json(finished.staying),
+        impact=as_stored(to_json(summarize(finished.changes, finished.options))),
+        overview=as_stored(to_json(overview)),
+        quotas=as_stored(to_json(finished.quotas)),
+        staying=as_stored(to_json(finished.staying)),
         forecast=to_json(_forecast(plan, finished.changes)) if is_external else None,
         graph=_pack(finished.graph),
         owners=_pack(map_owners(finished.changes)),

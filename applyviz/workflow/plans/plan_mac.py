@@ -114,21 +114,12 @@ _OF_A_SUMMARY = ("id", "digest", "counts", "compared", "problems", "denied")
 _OF_DETAILS = ("impact", "overview", "quotas", "staying", "forecast")
 
 
-def _write_whole(value: JSONValue) -> JSONValue:
-    """Return a value with whole numbers as integers: a database does not keep how a number was written."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, dict):
-        return {name: _write_whole(below) for name, below in value.items()}
-    return [_write_whole(below) for below in value] if isinstance(value, list | tuple) else value
-
-
 def make_summary_seal(plan: Plan, details: PlanDetails) -> str:
     """Return the hexadecimal MAC of what pages say of a whole plan: its counts, problems and details."""
     found = _begin(b"applyviz seal of the summary of a stored plan")
     shown = [getattr(plan, name) for name in _OF_A_SUMMARY] + [getattr(details, name) for name in _OF_DETAILS]
     packed = [hash_bytes(bytes(one)) for one in (details.graph, details.owners)]
-    found.update(canonical_json(_write_whole([*shown, *packed])).encode())
+    found.update(write_sorted([*shown, *packed]))
     return found.hexdigest()
 
 

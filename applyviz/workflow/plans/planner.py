@@ -43,6 +43,7 @@ from applyviz.workflow.foundation.leases import LeaseLostError, LeaseRenewer, Wo
 from applyviz.workflow.foundation.logs import log_unexpected
 from applyviz.workflow.foundation.row_updates import update_rows
 from applyviz.workflow.foundation.scopes import ScopeEntry
+from applyviz.workflow.foundation.stored_json import as_stored
 from applyviz.workflow.plans import (
     calculation,
     changes,
@@ -280,7 +281,7 @@ def _complete(claim: _Claim, prepared: calculation.Calculation, stored: PlanRows
         **_bind(plan, finished, rows),
         "counts": _count(finished.changes),
         "compared": live_values.list_compared(rows),
-        "problems": [_problem(problem) for problem in finished.problems],
+        "problems": as_stored([_problem(problem) for problem in finished.problems]),
     }
     with transaction.atomic():
         update_rows(placed, ["step", "position"])

@@ -33,9 +33,9 @@ from applyviz.workflow.foundation import access, outbox, row_macs
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError, NotVisibleError
 from applyviz.workflow.foundation.locks import lock_review
-from applyviz.workflow.foundation.nuls import draw_nuls
 from applyviz.workflow.foundation.scopes import ScopeEntry
 from applyviz.workflow.foundation.sequences import next_number
+from applyviz.workflow.foundation.stored_json import as_stored
 from applyviz.workflow.plans import charts, git_sources, resolutions, source_digests, source_mix
 from applyviz.workflow.plans.charts import CHART
 from applyviz.workflow.plans.object_choices import take_back
@@ -74,7 +74,7 @@ def _freeze(bundle: SourceBundle, *, by: Person) -> SourceRevision:
     revision = SourceRevision(
         digest=bundle.make_digest(key),
         salt=salt,
-        provenance=draw_nuls(
+        provenance=as_stored(
             {
                 "files": len(bundle.files),
                 "bytes": bundle.size,
@@ -97,7 +97,7 @@ def _freeze(bundle: SourceBundle, *, by: Person) -> SourceRevision:
             content=Unsealed.of_bytes(file.data),
             digest=digest_bytes(file.data, key),
             size=len(file.data),
-            provenance=draw_nuls(_keep_of_file(file)),
+            provenance=as_stored(_keep_of_file(file)),
         )
         for position, file in enumerate(bundle.files)
     )

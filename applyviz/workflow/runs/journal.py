@@ -30,7 +30,7 @@ from applyviz.workflow.audit import recorded_runs, trail
 from applyviz.workflow.clusters import masking_settings
 from applyviz.workflow.foundation import digests, failpoints, gathering
 from applyviz.workflow.foundation.compared import is_compared
-from applyviz.workflow.foundation.nuls import draw_nuls
+from applyviz.workflow.foundation.stored_json import as_stored
 from applyviz.workflow.plans import changes
 from applyviz.workflow.runs.changed_fields import describe_changed_fields
 from applyviz.workflow.runs.lease import Claim
@@ -170,7 +170,7 @@ class Journal:
             content_type=request.content_type,
             before=dict(before),
             reads=list(self.take_reads()),
-            request=draw_nuls(shown),
+            request=as_stored(shown),
             sealed_request=Unsealed.of_json(request.body),
             request_digest=digest,
             sent_at=now,
@@ -200,7 +200,7 @@ class Journal:
             sequence=entry.sequence,
             state=EntryState.ANSWERED,
             status=answer.status,
-            answer=draw_nuls(self.mask_answer(answer.body)),
+            answer=as_stored(self.mask_answer(answer.body)),
             sealed_answer=Unsealed.of_json(answer.body),
             warnings=[withheld_messages.WARNING] if answer.warnings and self.is_withholding else list(answer.warnings),
             answered_at=at,
@@ -244,8 +244,8 @@ class Journal:
         now = clock.now()
         self._update_result(
             outcome=found.outcome,
-            detail=draw_nuls(found.detail),
-            differences=draw_nuls(list(found.differences)),
+            detail=as_stored(found.detail),
+            differences=as_stored(list(found.differences)),
             owners=dict(found.owners),
             reads=list(self.take_reads()),
             finished_at=now,

@@ -21,7 +21,7 @@ from applyviz.records.models import ApplyRun, ObjectChange, Plan, PlanDetails
 from applyviz.records.sealing import SealError
 from applyviz.workflow.clusters import impersonation, masking_settings
 from applyviz.workflow.foundation import digests
-from applyviz.workflow.foundation.nuls import draw_nuls
+from applyviz.workflow.foundation.stored_json import as_stored
 from applyviz.workflow.plans import changes, plan_mac
 from applyviz.workflow.runs.run_content import RunContent
 
@@ -29,7 +29,7 @@ from applyviz.workflow.runs.run_content import RunContent
 def _find_differing_column(row: ObjectChange, change: engine.PlannedObject, tag_key: bytes, policy: MaskPolicy) -> str:
     """Return the first column of a stored change that differs from its encrypted content; "" when all match."""
     hidden = mask_change(change, tag_key=tag_key, policy=policy)
-    derived = changes.derive_columns(change, hidden, draw_nuls(change_to_json(hidden)))
+    derived = changes.derive_columns(change, hidden, as_stored(change_to_json(hidden)))
     stored = {name: getattr(row, name) for name in derived}
     # A finished plan assigns steps to objects after their content was masked.
     shown, masked = ({k: v for k, v in one["document"].items() if k != "step"} for one in (stored, derived))

@@ -19,7 +19,7 @@ from applyviz.engine.readiness.pods import PodCounts, count_pods
 from applyviz.engine.readiness.status import ReadinessStatus, State, read_status
 from applyviz.records.enums import RolloutState
 from applyviz.records.models import ObjectResult, RolloutSample
-from applyviz.workflow.foundation.nuls import draw_nuls
+from applyviz.workflow.foundation.stored_json import as_stored
 from applyviz.workflow.runs.flows import CallCluster, ObjectFlow, Persist, Sleep
 from applyviz.workflow.runs.pod_reports import PodReport
 from applyviz.workflow.runs.request_sender import StopError
@@ -137,10 +137,10 @@ class Rollout:
     def _write(self, state: RolloutState, seen: _Seen) -> None:
         detail, now = self._describe(state, seen.status.message), shared_clock.now()
         row = ObjectResult.objects.filter(pk=self._result.pk)
-        row.update(rollout=state, rollout_detail=draw_nuls(detail), rollout_at=now)
+        row.update(rollout=state, rollout_detail=as_stored(detail), rollout_at=now)
         if seen.counts is None:
             return
-        row.update(pods=draw_nuls({**asdict(seen.counts), **msgspec.to_builtins(self._reported)}))
+        row.update(pods=as_stored({**asdict(seen.counts), **msgspec.to_builtins(self._reported)}))
         if seen.counts != self._told[1]:
             self._keep_sample(seen.counts)
 
