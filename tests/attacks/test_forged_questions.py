@@ -6,19 +6,22 @@ of that author, with every MAC, and its real requester could approve it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
 
-from applyviz import clock
+from applyviz import clock, sealing_keys
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.records.models import ApplyRun, Review, WorkerRequest
+from applyviz.records.sealing import Sealed
 from applyviz.records.worker_enums import WorkerRequestKind, WorkerRequestState
 from applyviz.workflow import worker_requests
 from applyviz.workflow.foundation import worker_questions
 from applyviz.workflow.foundation.worker_questions import RefusedError, WorkerQuestion
+from applyviz.workflow.worker_requests.sealed_answers import ask_sealed
 from tests.builders import make_person
 from tests.stories import Team, config_map
 
@@ -63,11 +66,12 @@ def test_a_revert_that_was_inserted_opens_no_review(team: Team, run: ApplyRun, m
     assert request.reasons == ["the question is forged: it was not made by this installation"]
 
 
-CHANGES: dict[str, Callable[[Team], JSONObject]] = {
+CHANGES: dict[str, Callable[[Team], dict[str, object]]] = {
     "another person": lambda team: {"asked_by": team.alice},
     "another question": lambda team: {"question": {"run": 1, "only_lost": True}},
     "another kind": lambda team: {"kind": WorkerRequestKind.RUN_HEALTH},
     "another origin": lambda team: {"origin": {"session": "s", "address": "10.0.0.1", "agent": ""}},
+    "another secret": lambda team: {"sealed": Sealed(b"another")},
     "another reader": lambda team: {"reply_to": "x" * 40},
     "a later end": lambda team: {"expires_at": clock.now() + timedelta(days=1)},
 }
@@ -124,6 +128,25 @@ def test_an_answer_that_was_changed_is_not_shown(team: Team, changed: JSONValue)
     with pytest.raises(RefusedError, match="changed in the database"):
         worker_questions.read_answer(request)
     assert worker_questions.peek(question) is None
+
+
+@pytest.mark.parametrize("is_answered", [False, True])
+def test_a_sealed_answer_of_another_is_not_used(team: Team, monkeypatch: pytest.MonkeyPatch, is_answered: bool) -> None:
+    """Whoever reads the key of a reply can encrypt for it: what git sent, or the versions of a cluster."""
+
+    def forge(_seconds: float) -> None:
+        row = WorkerRequest.objects.get()
+        if is_answered:
+            worker_requests.answer_worker_request(row.pk)
+        answer = sealing_keys.seal(json.dumps(ANSWER).encode(), row.reply_to, row.answer_location)
+        done = {"state": WorkerRequestState.DONE, "finished_at": clock.now(), "sealed_result": answer}
+        WorkerRequest.objects.filter(pk=row.pk).update(**done)
+
+    monkeypatch.setattr(worker_questions, "pause", forge)
+    question = WorkerQuestion(WorkerRequestKind.STATE, team.alice, team.cluster)
+
+    with pytest.raises(RefusedError, match="changed in the database"):
+        ask_sealed(question, patience=timedelta(seconds=5))
 
 
 def test_a_refusal_is_genuine_too(team: Team, run: ApplyRun) -> None:
