@@ -126,6 +126,9 @@ def test_impossible_resolution_leaves_a_conflict_open_and_cannot_be_chosen(team,
     (other,) = (one for one in overwritten if one.path != possible.path)
 
     assert possible.path == ("f:data", "f:b")
+    ((_change, left_open),) = resolutions.list_impossible(plan, ResolutionKind.GIVE_UP).values()
+    assert left_open == (other.path,)
+    assert resolutions.list_impossible(plan, ResolutionKind.OVERWRITE) == {}
     with pytest.raises(NotPossibleError, match="the conflict would stay; choose another resolution"):
         reviews.replan_review(plan.review, by=team.alice, choices=[replace(other, resolution=ResolutionKind.GIVE_UP)])
     assert not Resolution.objects.exists()

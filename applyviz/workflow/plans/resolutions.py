@@ -87,13 +87,28 @@ def choose_everywhere(plan: Plan, resolution: ResolutionKind, *, scope: Resoluti
     - A field that conflicts with several managers is resolved for all of them, or stays open.
     - A conflict for which this resolution is not possible stays open.
     """
-    scope = scope or ResolutionScope()
     return [
         Choice(change.ref, conflict.path, conflict.manager, resolution)
-        for _position, change in list_refused(plan, scope)
-        for conflict in list_open(change)
-        if scope.has(conflict) and is_possible(change, conflict.path, resolution)
+        for _position, change, conflict in _list_in_scope(plan, scope or ResolutionScope())
+        if is_possible(change, conflict.path, resolution)
     ]
+
+
+def list_impossible(
+    plan: Plan, resolution: ResolutionKind, *, scope: ResolutionScope | None = None
+) -> dict[int, tuple[PlannedObject, tuple[FieldPath, ...]]]:
+    """Return the open conflicts that `choose_everywhere` leaves open: objects with their fields, by position."""
+    found: dict[int, tuple[PlannedObject, tuple[FieldPath, ...]]] = {}
+    for position, change, conflict in _list_in_scope(plan, scope or ResolutionScope()):
+        paths = found[position][1] if position in found else ()
+        if conflict.path not in paths and not is_possible(change, conflict.path, resolution):
+            found[position] = (change, (*paths, conflict.path))
+    return found
+
+
+def _list_in_scope(plan: Plan, scope: ResolutionScope) -> Iterator[tuple[int, PlannedObject, Conflict]]:
+    for position, change in list_refused(plan, scope):
+        yield from ((position, change, conflict) for conflict in list_open(change) if scope.has(conflict))
 
 
 def is_possible(change: PlannedObject, path: FieldPath, resolution: ResolutionKind) -> bool:
@@ -102,7 +117,11 @@ def is_possible(change: PlannedObject, path: FieldPath, resolution: ResolutionKi
     return all(o.is_possible for o in options if o.resolution is resolution)
 
 
-def _check_open(plan: Plan, choices: Iterable[Choice]) -> None:
+def check_choices(plan: Plan, choices: Iterable[Choice]) -> None:
+    """Check that each choice resolves an open conflict of a plan, and that its resolution is possible.
+
+    - Raises `NotPossibleError`.
+    """
     found = {
         (change.ref.key, c.path, c.manager): change
         for _position, change in list_refused(plan)
@@ -167,7 +186,7 @@ def record_choices(plan: Plan, choices: Iterable[Choice], *, by: Person, note: s
     if not choices:
         return list(plan.decisions)
     access.require(by, Action.RESOLVE, access.scopes_of(plan.review))
-    _check_open(plan, choices)
+    check_choices(plan, choices)
     for ref in dict.fromkeys(choice.ref for choice in choices):
         _record(plan, ref, [choice for choice in choices if choice.ref == ref], by=by, note=note)
     chosen = {(choice.ref.key, choice.path): choice.resolution for choice in choices}

@@ -213,6 +213,41 @@ def test_resolution_that_is_possible_nowhere_is_refused_with_the_reason(as_alice
     assert as_alice.get(address, {"resolution": "overwrite", "scope": ""}).status_code == 200
 
 
+def test_preview_lists_the_conflicts_that_a_resolution_leaves_open(as_alice, alice):
+    change = builders.build_change()
+    overwrite, *others = change.open_fields[0].options
+    stays = (overwrite, *(replace(one, is_possible=False, converted="apps/v1beta2") for one in others))
+    ref = change.ref._replace(name="other<b>")
+    other = replace(change, ref=ref, open_fields=(replace(change.open_fields[0], options=stays),))
+    plan = rows.make_plan(alice, [change, other])
+    address = reverse("reviews:resolve-everywhere", args=[plan.review.number, 1])
+
+    given_up, forced = (
+        as_alice.get(address, {"resolution": one, "scope": ""}).content.decode() for one in ("give-up", "overwrite")
+    )
+    following = as_alice.post(address, {"resolution": "give-up", "scope": ""})
+
+    left = given_up.partition("1 field stays in conflict")[2].partition("</table>")[0]
+    assert "other&lt;b&gt;" in left
+    assert "Not possible: the conflict would stay. ci last applied this object at apps/v1beta2;" in left
+    assert "other&lt;b&gt;" not in given_up.partition("1 field stays in conflict")[0].partition("<main")[2]
+    assert "in conflict" not in forced.partition("<main")[2]
+    assert (following.status_code, Resolution.objects.count()) == (302, 1)
+
+
+def test_preview_of_an_impossible_resolution_is_refused(as_alice, alice):
+    change = builders.build_change()
+    overwrite, *others = change.open_fields[0].options
+    stays = (overwrite, *(replace(one, is_possible=False) for one in others))
+    plan = rows.make_plan(alice, [replace(change, open_fields=(replace(change.open_fields[0], options=stays),))])
+
+    refused, shown = (
+        as_alice.post(url(plan), {"resolution-0": one, "then": "preview"}) for one in ("give-up", "overwrite")
+    )
+
+    assert (refused.status_code, shown.status_code) == (409, 200)
+
+
 def test_conflict_that_the_server_reports_after_its_resolution_is_planned_again(as_alice, alice):
     change = builders.build_change()
     given = ResolvedField(builders.IMAGE, "kubectl-set", ResolutionKind.GIVE_UP)

@@ -18,10 +18,11 @@ from applyviz.records.models import Plan
 from applyviz.web.components.object_links import link_change
 from applyviz.web.components.owners import OwnerChip, present_owners
 from applyviz.web.components.values import ABSENT, Shown, show_value
+from applyviz.web.reviews.pane.conflicting import explain_impossible
 from applyviz.web.reviews.pane.manifest_patches import PatchView, present_patch
 from applyviz.web.reviews.pane.requests import RequestRow, present_request
 from applyviz.web.reviews.pane.resolutions import name_resolution
-from applyviz.workflow.plans.resolutions import Choice, list_refused
+from applyviz.workflow.plans.resolutions import Choice, ResolutionScope, list_impossible, list_refused
 
 Text = str | Promise
 SHOWN = 50
@@ -60,8 +61,23 @@ class PreviewObject:
 
 
 @dataclass(frozen=True, slots=True)
+class UnresolvedField:
+    """One field whose conflict stays open because the resolution is not possible, and why."""
+
+    kind: str
+    name: str
+    namespace: str
+    url: str
+    path: str
+    why: Text
+
+
+@dataclass(frozen=True, slots=True)
 class PreviewPage:
-    """The preview page: the result, and the form that resolves."""
+    """The preview page: the result, and the form that resolves.
+
+    - `unresolved`: fields of the selection whose conflicts stay open.
+    """
 
     title: str
     back_url: str
@@ -71,6 +87,17 @@ class PreviewPage:
     objects: tuple[PreviewObject, ...]
     more: int
     count: int
+    unresolved: tuple[UnresolvedField, ...] = ()
+
+    @property
+    def listed(self) -> tuple[UnresolvedField, ...]:
+        """Return the unresolved fields that the page lists."""
+        return self.unresolved[:SHOWN]
+
+    @property
+    def more_unresolved(self) -> int:
+        """Return the number of unresolved fields that the page does not list."""
+        return len(self.unresolved[SHOWN:])
 
 
 def _explain(shown: Preview) -> Text:
@@ -117,8 +144,29 @@ def present_object(
     )
 
 
+def present_unresolved(
+    plan: Plan, resolution: ResolutionKind, *, scope: ResolutionScope | None
+) -> tuple[UnresolvedField, ...]:
+    """Return the fields of a selection that cannot be resolved this way, with the reason that their object shows."""
+    you = options_from_json(plan.options).field_manager
+    found = []
+    for position, (change, paths) in list_impossible(plan, resolution, scope=scope).items():
+        ref, url = change.ref, link_change(plan, position)
+        options = {field.path: o for field in change.open_fields for o in field.options if o.resolution is resolution}
+        for path in paths:
+            why = explain_impossible(options[path], you=you)
+            found.append(UnresolvedField(ref.gvk.kind, ref.name, ref.namespace, url, render_path(path), why))
+    return tuple(found)
+
+
 def present_preview(
-    plan: Plan, choices: list[Choice], *, form_url: str, hidden: tuple[tuple[str, str], ...], note: str = ""
+    plan: Plan,
+    choices: list[Choice],
+    *,
+    form_url: str,
+    hidden: tuple[tuple[str, str], ...],
+    note: str = "",
+    unresolved: tuple[UnresolvedField, ...] = (),
 ) -> PreviewPage:
     """Return the result object by object; long plans show the first objects and count the rest."""
     you = options_from_json(plan.options).field_manager
@@ -146,4 +194,5 @@ def present_preview(
         objects=tuple(objects),
         more=more,
         count=len({(choice.ref.key, choice.path) for choice in choices}),
+        unresolved=unresolved,
     )

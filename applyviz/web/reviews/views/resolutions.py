@@ -14,7 +14,7 @@ from applyviz.records.models import Plan
 from applyviz.web.components.object_links import link_change
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.reviews.forms.resolutions import EverywhereForm, MixedForm
-from applyviz.web.reviews.pages.resolution_preview import present_preview
+from applyviz.web.reviews.pages.resolution_preview import present_preview, present_unresolved
 from applyviz.web.reviews.pane.file_patches import find_patch
 from applyviz.web.reviews.pane.resolutions import present_conflicts
 from applyviz.workflow.foundation.access import Action
@@ -61,6 +61,7 @@ def resolve(request: PageRequest, number: int, plan: int, position: int) -> Http
         return _ask_again(request, found, position, change)
     note = form.cleaned_data["note"]
     if form.cleaned_data["then"] == "preview":
+        resolutions.check_choices(found, choices)
         address = reverse("reviews:resolve-conflict", args=[number, plan, position])
         page = present_preview(found, choices, form_url=address, hidden=tuple(form.keep_hidden()), note=note)
         return render(request, "reviews/resolution_preview.html", {"page": page})
@@ -85,7 +86,8 @@ def resolve_everywhere(request: PageRequest, number: int, plan: int) -> HttpResp
         return redirect("reviews:show-plan", number, following.number)
     hidden = tuple((name, form.cleaned_data[name]) for name in ("resolution", "scope", "manager"))
     address = reverse("reviews:resolve-everywhere", args=[number, plan])
-    page = present_preview(found, choices, form_url=address, hidden=hidden, note=note)
+    unresolved = present_unresolved(found, resolution, scope=scope) if resolution else ()
+    page = present_preview(found, choices, form_url=address, hidden=hidden, note=note, unresolved=unresolved)
     return render(request, "reviews/resolution_preview.html", {"page": page})
 
 
