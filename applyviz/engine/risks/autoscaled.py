@@ -35,8 +35,8 @@ _ADVICE_OF_STEP = {
 
 
 _DROPPED = {
-    "nobody": "The manifest no longer sets replicas, and nothing else does: ",
-    "nobody, null": "The manifest sets replicas to null, and nothing else sets it: ",
+    "nobody": "The manifest no longer sets replicas: ",
+    "nobody, null": "The manifest sets replicas to null: ",
     "scaler": "{scaler} scales this object, and the manifest no longer sets replicas: ",
     "scaler, null": "{scaler} scales this object, and the manifest sets replicas to null: ",
 }
@@ -98,7 +98,8 @@ def _find_step(subject: RiskSubject) -> str:
         return "new"
     if subject.is_server_side:
         return "hand over" if is_sole_owner(subject, _REPLICAS) else ""
-    return "forget" if get_at(subject.last_applied, _SPEC) is not None else ""
+    # A null in the annotation counts: kubectl clears what the annotation names and the manifest no longer does.
+    return "forget" if "replicas" in (get_at(subject.last_applied, ("spec",)) or {}) else ""
 
 
 def _find_reset(subject: RiskSubject) -> str:

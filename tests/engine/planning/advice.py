@@ -202,6 +202,27 @@ def omit_replicas(box: Box) -> None:
     box.apply(text_of(without))
 
     assert box.get(path_of(wanted))["spec"]["replicas"] == 3
+    _omit_null(box, CLIENT)
+
+
+def _scale(box: Box, obj: dict[str, Any], count: int) -> None:
+    """Set the number of replicas as `kubectl scale` does."""
+    body = {"spec": {"replicas": count}}
+    assert box.handle(Request("PATCH", path_of(obj) + "/scale", {"fieldManager": "kubectl"}, MERGE_PATCH, body)).is_ok
+
+
+def _omit_null(box: Box, options: ApplyOptions) -> None:
+    """A null resets the count that a person scaled; without the null the count stays."""
+    without = workload("scaled")
+    box.apply(text_of(without), options)
+    _scale(box, without, 5)
+    change = box.plan_one(text_of(workload("scaled", replicas=None)), options)
+    found = find_advice(change)
+    assert (set(found), found[Advice.REPLICAS_OMIT].facts["reset"]) == ({Advice.REPLICAS_OMIT}, "1")
+
+    box.apply(text_of(without), options)
+
+    assert box.get(path_of(without))["spec"]["replicas"] == 5
 
 
 @follows(Advice.REPLICAS_OMIT_NEW)
@@ -259,6 +280,20 @@ def forget_replicas(box: Box) -> None:
     box.apply(text_of(without), CLIENT)
 
     assert box.get(path_of(wanted))["spec"]["replicas"] == 3
+    _forget_null(box)
+
+
+def _forget_null(box: Box) -> None:
+    """A null in last-applied counts: kubectl resets what the annotation names and the manifest no longer does."""
+    wanted, without = workload("null-applied", replicas=None), workload("null-applied")
+    box.apply(text_of(wanted), CLIENT)
+    _scale(box, wanted, 5)
+
+    again, dropped = (find_advice(box.plan_one(text_of(one), CLIENT)) for one in (wanted, without))
+    assert set(again) == set(dropped) == {Advice.REPLICAS_FORGET, Advice.REPLICAS_KEEP}
+    box.apply(text_of(without), CLIENT)
+
+    assert box.get(path_of(wanted))["spec"]["replicas"] == 1
 
 
 @follows(Advice.PUT_BACK)
