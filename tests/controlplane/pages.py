@@ -37,7 +37,7 @@ from applyviz.web.components.values import Shown, show_value
 from applyviz.web.reviews.pane.flat_rows import RowFilter, present_flat_rows, select_rows
 from applyviz.workflow.plans import changes
 from applyviz.workflow.plans.live_values import WITHHELD
-from tests.controlplane.page_facts import WORDS, Fact, find_claim, is_claimed, is_same_text, list_owners, read_fact
+from tests.controlplane.page_facts import WORDS, Fact, find_claim, is_claimed, is_same_text, read_fact
 from tests.controlplane.takeover import JSONObject, name_change
 from tests.web import reading
 
@@ -346,27 +346,6 @@ def judge_scroll(pages: Pages, all_told: Iterable[Told], most: int) -> None:
                 text,
             )
             pages.expect(text, is_true=bool(is_known), where=told.name, kind="note of the scroll")
-
-
-def judge_owners(pages: Pages, all_told: list[Told]) -> None:
-    """The Owners tab: how many fields each field manager owns, before and after."""
-    page = pages.read(f"{pages.address('show-owners')}?view=table&all=1")
-    tables = [e for e, _above in reading.walk(page) if "owner-map" in (reading.attribute(e, "class") or "")]
-    said = "".join("".join(reading.text_of(t).split()) for t in tables)
-    for told in all_told:
-        paths = [r.path for r in told.change.fields]
-        counts: dict[tuple[str, str, str], list[int]] = {}
-        for number, obj in enumerate((told.before, told.after)):
-            for path in paths:
-                if told.fact(path).is_of_controllers:
-                    continue
-                for owner in list_owners(obj, path):
-                    counts.setdefault(owner, [0, 0])[number] += 1
-        for owner, (was, now) in sorted(counts.items()):
-            if owner[2] or owner[0] == "kube-controller-manager":
-                continue
-            cell = str(was) if was == now else f"{was}→{now}"
-            pages.expect(f"{owner[0]} {cell}", is_true=cell in said, where=told.name, kind="owners tab")
 
 
 def judge_run(pages: Pages, run: ApplyRun) -> None:

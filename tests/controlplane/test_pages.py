@@ -15,12 +15,12 @@ from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.workflow.plans import changes
 from tests.controlplane.controlplane import ControlPlane
+from tests.controlplane.page_owners import judge_owners
 from tests.controlplane.page_summary import judge_risks, judge_summary
 from tests.controlplane.pages import (
     Pages,
     judge_counts,
     judge_fields,
-    judge_owners,
     judge_requests,
     judge_run,
     judge_scroll,
