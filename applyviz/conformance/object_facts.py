@@ -49,6 +49,27 @@ def _list_ways(service: JSONObject) -> set[str]:
     return routes
 
 
+def restarts_container(planned: Planned) -> bool:
+    """Return whether a container that runs in a pod gets another image; ended init containers do not run again."""
+    live, after, _manifest = _versions(planned)
+    if (planned.change.ref.gvk.group, planned.change.ref.gvk.kind) != ("", "Pod") or not planned.change.has_effect:
+        return False
+    old, new = live.get("spec") or {}, after.get("spec") or {}
+    sidecars = [one for one in new.get("initContainers") or () if one.get("restartPolicy") == "Always"]
+    images = {one["name"]: one.get("image") for one in [*(new.get("containers") or ()), *sidecars]}
+    known = live.get("status") or {}
+    states = [*(known.get("containerStatuses") or ()), *(known.get("initContainerStatuses") or ())]
+    ended = {one.get("name") for one in states if "running" not in (one.get("state") or {})}
+    running = {one.get("name") for one in states} - ended
+    return any(
+        one["name"] in images
+        and images[one["name"]] != one.get("image")
+        and (one["name"] in running or (bool(old.get("nodeName")) and one["name"] not in ended))
+        for part in ("containers", "initContainers")
+        for one in old.get(part) or ()
+    )
+
+
 def opens_service(planned: Planned) -> bool:
     """Return whether a Service gets a way from outside that it did not have."""
     live, after, _manifest = _versions(planned)

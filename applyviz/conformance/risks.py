@@ -303,9 +303,10 @@ PREDICATES: Mapping[str, Predicate] = {
     "shared-merge-key": lambda f: f.shares_keys,
     "defaulted-sibling": lambda f: f.is_refused and f.live is not None and bool(_SIBLING.search(f.refusal)),
     "open-policy": lambda f: (
-        f.gvk.kind == "NetworkPolicy"
-        and (f.opens("spec", "ingress") or f.opens("spec", "egress") or f.gives_up_direction)
+        f.gvk.kind == "NetworkPolicy" and (f.opens("spec", "ingress") or f.opens("spec", "egress"))
     ),
+    "restricts-less": lambda f: f.gvk.kind == "NetworkPolicy" and f.gives_up_direction,
+    "container-restarts": lambda f: object_facts.restarts_container(f.planned),
     "address-lost": lambda f: f.gvk.kind == "Service" and f.is_written and object_facts.gives_up_address(f.planned),
     "exposed": lambda f: object_facts.opens_service(f.planned),
     "gains-owner": lambda f: f.is_written and object_facts.gains_owner(f.live, f.after),

@@ -48,7 +48,7 @@ CASES = [
     ("immutable-field", DEPLOYMENT, DEPLOYMENT.replace("app: web", "app: net")),
     ("unknown-field", DEPLOYMENT, DEPLOYMENT.replace("replicas: 2", "replica: 2")),
     ("repeating-patch", POLICY, POLICY.replace("80", "81")),
-    ("open-policy", POLICY_TYPES, POLICY_TYPES.replace("policyTypes: [Ingress, Egress], ", "")),
+    ("restricts-less", POLICY_TYPES, POLICY_TYPES.replace("policyTypes: [Ingress, Egress], ", "")),
     ("secret-content", SECRET, SECRET.replace("eA==", "eQ==")),
     ("rbac", ROLE, ROLE.replace("get", "list")),
     ("exposed", SERVICE, SERVICE.replace("ClusterIP", "NodePort")),

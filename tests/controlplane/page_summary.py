@@ -94,6 +94,7 @@ CLAIMS: Mapping[str, Claim] = {
     "dependents": lambda told, risk: told.is_new,
     "pods-restart": lambda told, risk: told.restarts,
     "template-waits": _keeps_pods,
+    "container-restarts": lambda told, risk: not told.is_new and not told.fact(risk.path).is_same,
     "autoscaled-field": _moves_as_told,
     "null-defaults-again": lambda told, risk: told.fact(risk.path).wanted is None and told.fact(risk.path).is_there,
     "order-churn": _is_reordered,
@@ -117,10 +118,10 @@ CLAIMS: Mapping[str, Claim] = {
     ),
     "atomic-list-replaced": lambda told, risk: told.fact(risk.path).was and not told.fact(risk.path).is_same,
     "exposed": lambda told, risk: told.fact(risk.path).after == risk.facts["how"],
-    "open-policy": lambda told, risk: (
-        risk.facts["direction"].capitalize() not in told.fact(risk.path).after
-        if risk.facts.get("how") == "type"
-        else {} in told.fact(risk.path).after
+    "open-policy": lambda told, risk: {} in told.fact(risk.path).after,
+    "restricts-less": lambda told, risk: (
+        risk.facts["direction"].capitalize() in told.fact(risk.path).before
+        and risk.facts["direction"].capitalize() not in told.fact(risk.path).after
     ),
     "injected-value": lambda told, risk: told.fact(risk.path).is_wanted,
     # The server refuses the object, so a run that applied it disproves it.

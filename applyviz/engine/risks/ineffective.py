@@ -73,11 +73,12 @@ RECORD_IGNORED = RiskKind(
 OPEN_POLICY = RiskKind(
     "open-policy",
     "Allows all traffic",
-    lambda f: (
-        "The policy no longer applies to {direction}, so it no longer restricts that traffic."
-        if f.get("how") == "type"
-        else "An empty rule in {direction} allows all traffic, whatever the other rules say.",
-    ),
+    "An empty rule in {direction} allows all traffic, whatever the other rules say.",
+)
+RESTRICTS_LESS = RiskKind(
+    "restricts-less",
+    "Restricts less traffic",  # other policies may restrict the same pods
+    "The policy no longer applies to {direction}, so it no longer restricts that traffic.",
 )
 INJECTED_VALUE = RiskKind(
     "injected-value",
@@ -220,8 +221,8 @@ def find_open_policy(subject: RiskSubject) -> Iterator[Risk]:
     kept = list_at(subject.result, "spec", "policyTypes")
     for one in list_at(subject.live, "spec", "policyTypes"):
         if kept and one not in kept:  # an object that the server did not complete may lack the default
-            facts = {"direction": str(one).lower(), "how": "type"}
-            yield OPEN_POLICY.at(fields("spec", "policyTypes"), facts, position_of(subject, ("spec", "policyTypes")))
+            position = position_of(subject, ("spec", "policyTypes"))
+            yield RESTRICTS_LESS.at(fields("spec", "policyTypes"), {"direction": str(one).lower()}, position)
 
 
 def _list_bundles(trie: JSONObject, path: FieldPath = ()) -> Iterator[FieldPath]:

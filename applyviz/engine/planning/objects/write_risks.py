@@ -16,6 +16,7 @@ from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.objects.ownership_risks import drop_intended, find_idle_moves, find_moves
 from applyviz.engine.requests.options import ApplyOptions, Propagation
 from applyviz.engine.risks.clientside import NO_LAST_APPLIED
+from applyviz.engine.risks.container_restarts import CONTAINER_RESTARTS
 from applyviz.engine.risks.defaults import DEFAULTED_SIBLING
 from applyviz.engine.risks.deletions import ADDRESS_LOST, REPLACED, find_losses
 from applyviz.engine.risks.immutable import IMMUTABLE_FIELD
@@ -34,7 +35,7 @@ _OF_ROLLOUTS = (PODS_RESTART, TEMPLATE_WAITS)
 _OF_UPDATES = frozenset(
     (
         *(*_OF_ROLLOUTS, ADDRESS_LOST, IMMUTABLE_FIELD, DEFAULTED_SIBLING, NO_LAST_APPLIED, SHARED_MERGE_KEY),
-        *(REMOVAL_WILL_NOT_HAPPEN, REMOVAL_WITHOUT_EFFECT, ORDER_CHURN, TOPOLOGY_CHANGED),
+        *(REMOVAL_WILL_NOT_HAPPEN, REMOVAL_WITHOUT_EFFECT, ORDER_CHURN, TOPOLOGY_CHANGED, CONTAINER_RESTARTS),
     )
 )
 """Risks of updating the live object; they do not hold for an object that is deleted and created again."""
