@@ -171,7 +171,10 @@ Claim = Callable[[Fact], bool]
 CLAIMS: Mapping[str, Claim] = {
     # A null stays where a custom kind preserves what it does not know.
     r"set in your manifest": lambda f: f.is_there and (f.is_wanted or f.wanted is f.after is None),
-    r"your manifest changes it": lambda f: f.is_wanted and f.was and f.is_there and not f.is_same,
+    # The server stores a null among texts as an empty one, and writes null where a list is required.
+    r"your manifest changes it": lambda f: (
+        f.was and f.is_there and not f.is_same and (f.is_wanted or (f.wanted is None and f.after in (None, "")))
+    ),
     r"your manifest matches the live object": lambda f: f.wanted is not ABSENT and f.is_same,
     r"your manifest matches the live object; ownership moves from (.+) to you": lambda f: (
         f.is_same and f.owns(f.you) and all(f.owns(n, after=False) for n in f.names)
@@ -204,6 +207,9 @@ CLAIMS: Mapping[str, Claim] = {
     r"Removed by a directive in your manifest": _is_gone,
     r"Atomic field: replaced as a whole": lambda f: not f.is_same,
     r"`.+` is replaced as a whole": lambda f: not f.is_same,
+    r"the merge keeps it from the live entry with the same `.+`": lambda f: (
+        f.is_there and not f.was and not f.is_wanted
+    ),
     r"live only: kept": _is_kept,
     r"live only, kept: (.+) owns? it": lambda f: _is_kept(f) and all(map(f.owns, f.names)),
     r"no longer in the manifest, but kept: (.+) owns? it": lambda f: _is_kept(f) and all(map(f.owns, f.names)),

@@ -59,7 +59,8 @@ def test_pages_of_an_odd_input_come_true(request: pytest.FixtureRequest, number:
         new = new.replace(before, after)
     if "definition" in case:
         define(plane, fill(case["definition"]))
-    install(plane, {"a.yaml": fill(old)}, namespace)
+    flags = ("--server-side", f"--field-manager={PRODUCT_MANAGER}") if case.get("by") == "server" else ()
+    plane.kubectl("apply", "-n", namespace, *flags, "-f", "-", stdin=fill(old))
     for command in case.get("by_hand", ()):
         plane.kubectl("-n", namespace, *map(fill, command))
     plan = product.plan({"a.yaml": fill(new)}, ApplyOptions(ApplyMode(mode), namespace=namespace))
