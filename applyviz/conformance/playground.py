@@ -183,7 +183,7 @@ def _judge_result(change: PlannedObject, expected: JSONObject, stopped: Iterable
 
 
 def _judge_first_apply(ours: JSONObject, expected: JSONObject, manager: str) -> Iterator[Comparison]:
-    """Compare what kubectl writes before it moves the fields to a manager, and the owners after it did."""
+    """Compare the object that kubectl writes before it moves fields to a manager, and the owners after the move."""
     after = without_chosen(expected["after"], {}, ours)
     yield "values", _compared(after), _compared(ours)
     entries = upgrade(ours, manager=manager) if manager else ours["metadata"].get("managedFields", [])

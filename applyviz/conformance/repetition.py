@@ -1,7 +1,7 @@
-"""Does kubectl's own apply of a manifest send a patch again and again, although nothing changes?
+"""Find out whether kubectl's own apply of a manifest keeps sending a patch although nothing changes.
 
-Asked of a sandbox that holds the object as the plan leaves it. A patch that only repeats the order of entries is no
-repetition.
+The applies run on a sandbox that holds the object as the plan leaves it. A patch that only repeats the order of entries
+does not count.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MAX_APPLIES = 3
 
 
 def moves(planned: Planned, before: JSONObject, after: JSONObject) -> bool:
-    """Return whether a value differs between two versions of an object, beside the records of server and kubectl."""
+    """Return whether a value differs between two versions of an object, without the records of the server and kubectl."""
     has_status = planned.kind is not None and planned.kind.has_status
     left, right = (covering.strip(obj, has_status=has_status) for obj in (before, after))
     return any(covering.find_difference(left, right))
@@ -32,7 +32,7 @@ def moves(planned: Planned, before: JSONObject, after: JSONObject) -> bool:
 def is_sent_again(planned: Planned) -> bool:
     """Return whether every later apply of the same manifest sends a patch that changes nothing.
 
-    - The first later apply that changes nothing decides. Applies that change something each time are no repetition.
+    - The first later apply that changes nothing decides. If each of them changes something, no patch repeats.
     """
     cluster, change = HeldCluster(planned.given), planned.change
     if not cluster.run(change):
@@ -64,7 +64,7 @@ def _apply(planned: Planned, cluster: HeldCluster) -> list[Request]:
 
 
 def _says_more_than_order(patch: JSONValue) -> bool:
-    """Return whether a patch holds more than the order of entries, which kubectl sends where somebody else has some."""
+    """Return whether a patch holds more than the order of entries, which kubectl sends if others added some."""
     if not isinstance(patch, Mapping) or not patch:
         return True
     ordered = {name.removeprefix(_ORDER) for name in patch if name.startswith(_ORDER)}

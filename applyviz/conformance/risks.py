@@ -176,9 +176,9 @@ class Facts:
 
     @cached_property
     def repeats(self) -> bool:
-        """Whether a patch is sent, and kubectl's own apply of the same manifest sends one again that changes nothing.
+        """Whether a patch is sent, and later applies of the same manifest by kubectl send one that changes nothing.
 
-        - Where nothing is sent because nothing would change, nothing is sent later either.
+        - If nothing is sent because nothing would change, later applies send nothing either.
         """
         is_patched = self.planned.mode is ApplyMode.CLIENT and self.live is not None and self.is_written
         return is_patched and repetition.is_sent_again(self.planned)

@@ -1,6 +1,6 @@
 """A plan, its changes and its details in the database: once it is complete, nothing of it is changed or deleted.
 
-Nor are the scopes of its review, by which people see it; a resolution is only ever undone.
+The same holds for the scopes of its review, which decide who sees it. A resolution can only be undone.
 """
 
 from __future__ import annotations

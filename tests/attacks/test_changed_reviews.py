@@ -1,4 +1,4 @@
-"""Whoever writes into the database, past triggers too, changes no resolution, author or scope of a review unnoticed."""
+"""A resolution, author or scope of a review that is changed in the database, even past triggers, is noticed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What pages say of a whole plan is what its planner stored: a run of a plan with another summary writes nothing.
+"""A run writes nothing if the summary of its plan is not the one that the planner stored.
 
-Counts, overview and owners are read from columns of their own: whoever changes them in the database lets an approver
-read "1 to update" where five are deleted, while every object is as it was.
+Counts, overview and owners are in separate columns. If they are changed in the database, an approver reads "1 to
+update" although the plan deletes five objects.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Whoever writes into the database asks workers nothing in another's name, and shows nobody another answer.
+"""A worker answers no request that was forged in the database, and no page shows a forged answer.
 
-A worker acts with the rights of the person who asks: a revert that was asked so in an author's name would be a review
-of that author, with every MAC, and its real requester could approve it.
+A worker acts with the rights of the person who asks: a forged request for a revert would create a review in an author's
+name, with every MAC, and the person who forged it could approve it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def run(team: Team) -> ApplyRun:
 
 
 def insert(kind: WorkerRequestKind, by: User, content: JSONObject, **columns: object) -> WorkerRequest:
-    """What the web process would store, without its key."""
+    """Insert the row that the web process would store, without its key."""
     now = clock.now()
     return WorkerRequest.objects.create(
         kind=kind,

@@ -96,7 +96,7 @@ def test_the_audit_log_has_no_query_and_every_change(preset: Preset) -> None:
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.AUDITOR, Role.ADMINISTRATOR])
 def test_no_reader_of_the_audit_log_sees_the_address_of_a_webhook(team: Team, role: Role) -> None:
-    """Whoever knows it can post to many chats; the settings show the host alone."""
+    """The address lets its reader post to many chats; the settings show only the host."""
     root, reader = make_person("root", Role.ADMINISTRATOR), make_person("reader", role)
     given = {"name": "Chat", "events": [], "secret": "a-secret-of-the-webhook"}
     address = f"https://hooks.example.org/services/{CANARY}/{{}}?key={CANARY}"

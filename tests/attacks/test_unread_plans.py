@@ -1,4 +1,4 @@
-"""What was chosen on one plan of a review changes no other plan that somebody made meanwhile."""
+"""Choices on one plan of a review do not apply to a later plan that another person made meanwhile."""
 
 from __future__ import annotations
 

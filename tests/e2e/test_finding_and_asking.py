@@ -1,4 +1,4 @@
-"""What a reader looks for is found where it is expected, and what cannot be taken back lightly asks first."""
+"""Filters and searches find rows where readers look for them, and acts with wide effects ask first."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The garbage collector is patient while plans are made and run, and as before when the last of them has ended."""
+"""Full garbage collections are deferred while plans are made and run, until the last of them has ended."""
 
 from __future__ import annotations
 

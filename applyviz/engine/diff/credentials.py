@@ -216,7 +216,7 @@ def is_reference(text: str) -> bool:
 
 
 def holds_value(value: JSONValue) -> bool:
-    """Return whether a value under the name of a credential is one: no reference, no template, no switch."""
+    """Return whether a value under the name of a credential is one, not a reference, a template or a boolean."""
     if not isinstance(value, str):
         return not isinstance(value, bool)
     return not is_reference(value) and "{{" not in value and value.strip().lower() not in _LITERALS

@@ -15,7 +15,7 @@ from typing import Any
 
 from applyviz.engine.objects.values import JSONObject, JSONValue
 
-# A reference to a Secret has neither: a manifest of one has metadata, however it calls its values.
+# A reference to a Secret has no data; a manifest of one does.
 _YAML_FIELD = re.compile(r"""datas?["']?\s*[:=]""", re.IGNORECASE)
 _YAML_SECRET = re.compile(
     # At the start of a line, of an entry, or in a map on one line; its value may have a tag or an anchor, or follow,
@@ -54,9 +54,9 @@ def hides_field(name: str, value: JSONValue, *, is_resolved: bool) -> bool:
 
 
 def holds_secret(value: JSONObject) -> bool:
-    """Return whether a map inside another object is a Secret, and no reference to one.
+    """Return whether a map inside another object is a Secret, not a reference to one.
 
-    - A Secret has metadata or data; how it spells them does not count, nor what it calls its values.
+    - A Secret has metadata or data, in any spelling; the names of its values do not count.
     """
     return claims_secret(value) and any(name.lower() == "metadata" or _names_data(name) for name in value)
 

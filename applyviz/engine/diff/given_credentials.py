@@ -1,4 +1,4 @@
-"""Find the credentials that the files of a person hold, and hide them in the output of a program about these files.
+"""Find the credentials in a person's files, and hide them in the output of programs that read these files.
 
 Release notes of charts and errors of helm and kustomize are text that programs make of values, so they may repeat a
 password to every reader of a review. Files are searched as text, without a YAML parser: the cost is linear, whatever

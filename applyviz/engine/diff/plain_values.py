@@ -178,7 +178,7 @@ class PlainValues:
         return is_plain
 
     def _keeps_all(self, value: dict[str, object]) -> bool:
-        """Return whether nothing in a map makes its parts another thing than they are alone."""
+        """Return whether nothing in a map changes how its parts are masked."""
         is_template = not _TEMPLATES.isdisjoint(value) and self._exclude_templates(value)
         if isinstance(value.get(_SEALED), dict):  # its kind decides whether its texts are ciphertext
             self._ids.discard(id(value[_SEALED]))

@@ -34,11 +34,12 @@ _ADVICE_OF_STEP = {
 }
 
 
+# By whether an autoscaler scales the object, and whether the manifest sets the field to null.
 _DROPPED = {
-    "nobody": "The manifest no longer sets replicas: ",
-    "nobody, null": "The manifest sets replicas to null: ",
-    "scaler": "{scaler} scales this object, and the manifest no longer sets replicas: ",
-    "scaler, null": "{scaler} scales this object, and the manifest sets replicas to null: ",
+    (False, False): "The manifest no longer sets replicas: ",
+    (False, True): "The manifest sets replicas to null: ",
+    (True, False): "{scaler} scales this object, and the manifest no longer sets replicas: ",
+    (True, True): "{scaler} scales this object, and the manifest sets replicas to null: ",
 }
 
 
@@ -53,7 +54,7 @@ def _describe_reset(f: Facts) -> str:
 def _describe_scaled(f: Facts) -> Templates:
     advice = _ADVICE_OF_STEP[f["step"]].value
     if "reset" in f:
-        first = _DROPPED[("scaler" if f["scaler"] else "nobody") + (", null" if f.get("is_null") else "")]
+        first = _DROPPED[bool(f["scaler"]), bool(f.get("is_null"))]
         keep = (Advice.REPLICAS_KEEP.value,) if f["step"] else ()  # the live count stays without the null
         return (first + _describe_reset(f), *keep, advice)
     live = ("It is {live} now.",) if f.get("live") else ()
@@ -133,7 +134,7 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
     step, facts = _find_step(subject), {"scaler": scaler, "live": "" if live is None else str(live)}
     if wanted is None:
         is_null = "replicas" in (get_at(subject.manifest, ("spec",)) or {})
-        dropped = "hand over" if subject.is_server_side else "forget"  # it is reset, so nobody else keeps it
+        dropped = "hand over" if subject.is_server_side else "forget"  # a reset field has no other owner
         facts |= {"reset": reset, "is_null": "yes" if is_null else "", "step": step if is_null else dropped}
     else:
         facts |= {"wanted": str(wanted), "step": step}

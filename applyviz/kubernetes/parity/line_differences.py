@@ -21,7 +21,7 @@ def render_differences(before: JSONValue, after: JSONValue) -> str:
     """Return the lines that differ, with three lines around them; fields are printed in the order of the values."""
     old, new = (_LINE.findall(_render(value))[:_MOST_LINES] for value in (before, after))
     lines = list(difflib.unified_diff(old, new))
-    return "".join(lines[2:])  # without the names of files, which there are none of
+    return "".join(lines[2:])  # without the header, because there are no files to name
 
 
 def _render(value: JSONValue) -> str:

@@ -1,4 +1,4 @@
-"""Read addresses and networks as the server's language of rules does, and say in its words why a text is none.
+"""Parse IP addresses and CIDRs as CEL does on the server, with its messages for other texts.
 
 Rule: `ParseAddr` and `ParsePrefix` of Go's `net/netip`, and `ip.go` and `cidr.go` of `pkg/cel/library` of
 k8s.io/apiserver, which refuse zones and IPv4 addresses written as IPv6.
@@ -20,7 +20,7 @@ _HEX: Final = re.compile("[0-9a-fA-F]*")
 
 
 class _GoError(Exception):
-    """Why Go reads no address, in its words."""
+    """The message of Go for a text that is not an address."""
 
 
 def read_ip(text: str) -> Address:

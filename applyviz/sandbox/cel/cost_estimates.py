@@ -26,7 +26,7 @@ _LIST_BASE, _MAP_BASE = 10, 30
 _SCALARS = frozenset({"bool", "double", "duration", "int", "timestamp", "uint"})
 _TEXTS = frozenset({"string", "bytes", "dyn", "!error!"})
 _COMPARISONS = frozenset({"<", "<=", ">", ">="})
-# Types of Kubernetes with what it costs to compare two values; of links the longest may be long.
+# The cost of comparing two values of a Kubernetes type; that of URLs also depends on their length.
 _URL: Final = "kubernetes.URL"
 _MADE: Final[Mapping[str, int]] = {
     "net.IP": 1, "net.CIDR": 1, "kubernetes.Quantity": 1, "kubernetes.Semver": 1, "kubernetes.NamedFormat": 7, _URL: 1,
@@ -201,7 +201,7 @@ class _CostEstimator:
         return None
 
     def _compare_made(self, node: Call, parts: Sequence[Estimate]) -> Estimate | None:
-        """Return what it costs to compare two values of a type of Kubernetes, None for other types."""
+        """Return the cost of comparing two values of a Kubernetes type; None for other types."""
         left, right = map(self._kind, node.arguments)
         if left != right or left.name not in _MADE:
             return None

@@ -20,7 +20,7 @@ Kinds = Mapping[int, StaticType]
 
 
 def check_literals(node: Node, kinds: Kinds) -> Iterator[tuple[int, str]]:
-    """Yield what is wrong with literals, and where; the list of an argument of `format` may hold anything."""
+    """Yield the positions and problems of literals; a list in an argument of `format` may hold values of any type."""
     left = [(node, False)]
     while left:
         one, is_formatted = left.pop()

@@ -1,7 +1,7 @@
-"""The tree of an expression, and ways through it that no long expression breaks off.
+"""The tree of an expression, and walks through it that work for expressions of any length.
 
-A chain of operators or calls is as deep as it is long: what goes through a tree starts at the end of its `list_chain`,
-so that Python's own limit is not met before that of the server.
+A chain of operators or calls is as deep as it is long. A walk through a tree starts at the end of its `list_chain`, so
+that it does not reach Python's recursion limit before the limit of the server.
 """
 
 from __future__ import annotations
@@ -96,9 +96,9 @@ def list_children(node: Node) -> Sequence[Node]:
 
 
 def list_chain(node: Node) -> Sequence[Node]:
-    """Return a node, the first side of its operator or the target of its call, the first side of that, and so on.
+    """Return a node, the first operand of its operator or the target of its call, the first operand of that, and so on.
 
-    - Of a conditional the last side follows. All are in the scope of the node, and none is a name with dots.
+    - After a conditional, its last operand follows. All nodes share one scope, and none is a name with dots.
     """
     chain = [node]
     while isinstance(below := _find_below(chain[-1]), Call | Index):
@@ -120,7 +120,7 @@ def _find_below(node: Node) -> Node | None:
 
 
 def find_depth(node: Node) -> int:
-    """Return how deep the server descends into an expression: conditions and calls of functions add nothing.
+    """Return the depth of an expression as the server counts it: `&&`, `||` and calls of functions add nothing.
 
     Rule: `Visit` in `parser/parser.go` of cel-go v0.26.0.
     """

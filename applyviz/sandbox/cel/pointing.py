@@ -1,4 +1,4 @@
-"""Point at what is wrong in an expression, as `common/error.go` and `common/errors.go` of cel-go v0.26.0 do."""
+"""Point at the problems of an expression, as `common/error.go` and `common/errors.go` of cel-go v0.26.0 do."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _LONGEST_LINE, _MOST_PROBLEMS = 16_384, 100
 
 
 def point_at(expression: str, at: int, text: str) -> str:
-    """Return what is wrong at a position, with the line that it is in unless that is very long."""
+    """Return a problem with its position, and with the line of the expression unless that is very long."""
     if not expression:
         return f"ERROR: <input>:1:0: {text}"
     line, column = expression[:at].count("\n") + 1, at - (expression[:at].rfind("\n") + 1)

@@ -249,7 +249,7 @@ def _compile_call(node: Call, compile_part: Compile) -> Step:
 
     def run(scope: Scope, meter: Meter) -> Any:
         arguments = []
-        for step in steps:  # not in a list of its own: that is a frame more for each operator of a chain
+        for step in steps:  # no comprehension: it would add a frame for each operator of a chain
             arguments.append(step(scope, meter))
         meter.spend(_cost_of(name, arguments))
         return call(name, arguments, is_member=is_member)

@@ -19,7 +19,7 @@ class StaticType:
     """A type by its name; parameters of lists, maps and optional values; fields of objects.
 
     - `most`: how many letters or entries a value has at most; None where no schema says it.
-    - `size`: how many parts the type has, those of its fields not counted.
+    - `size`: the number of parts of the type, without those of its fields.
     """
 
     name: str
@@ -46,7 +46,7 @@ _MOST_PARTS = 250
 
 
 def _compose(name: str, *parameters: StaticType) -> StaticType:
-    """Return a type with parameters, any type beyond `_MOST_PARTS`: a chain of `map` doubles its parts each time."""
+    """Return a type with parameters; `DYN` beyond `_MOST_PARTS`, because each `map` of a chain can double the parts."""
     found = StaticType(name, parameters)
     return found if found.size <= _MOST_PARTS else DYN
 

@@ -63,7 +63,7 @@ _OPERANDS: Final = (
 def parse(text: str) -> Node:
     """Parse an expression.
 
-    - Raises `NotReadableError` if the text is not one, or is deeper than a server reads.
+    - Raises `NotReadableError` if the text is not an expression, or is deeper than the server accepts.
     """
     parser = _ExpressionParser(_split(text))
     try:
@@ -130,7 +130,7 @@ def _read_int(token: str, is_negative: bool = False) -> int:
 
 
 def _balance(sign: str, sides: Sequence[Node], signs: Sequence[int]) -> Node:
-    """Return a tree of a condition that is as flat as that of the server, which sets no limit to its sides."""
+    """Return the tree of a condition, as flat as that of the server, which allows any number of operands."""
     if not signs:
         return sides[0]
     middle = len(signs) // 2

@@ -68,7 +68,7 @@ def check_types(node: Node, variables: Variables) -> tuple[StaticType, list[Expr
 
 
 def check_expression(text: str, variables: Variables) -> tuple[StaticType, str]:
-    """Return the type of an expression, and why a server does not compile it, "" if it does."""
+    """Return the type of an expression, and the reason why a server does not compile it; "" if it does."""
     try:
         found, problems = check_types(parse(text), variables)
     except NotReadableError as error:

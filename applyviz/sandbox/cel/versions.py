@@ -1,4 +1,4 @@
-"""Read semantic versions as the server's language of rules does, and say in its words why a text is none.
+"""Parse semantic versions as CEL does on the server, with its messages for other texts.
 
 Rule: `Parse` of github.com/blang/semver v4, and k8s.io/apiserver `pkg/cel/library/semverlib.go`.
 """

@@ -47,7 +47,7 @@ _OBJECT_ID = re.compile(r"[0-9a-fA-F]{24}\Z")
 _URI = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:(?://[^\x00-\x20\x7f/?#]*(?![^/?#])|(?!//))|/)[^\x00-\x1f\x7f]*\Z")
 _BAD_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
-# A host is written in these signs, in brackets if it has colons; a port is a number, or empty.
+# The characters of a host, which is in brackets if it has colons; a port is a number or empty.
 _HOST = re.compile(
     r"(?:\[[0-9A-Za-z:.%_~-]*\]|(?:[0-9A-Za-z\x80-\U0010ffff._~!$&'()*+,;=<>\"-]|%[89A-Fa-f][0-9A-Fa-f])*)(?::[0-9]*)?\Z"
 )
@@ -58,7 +58,7 @@ _CARD = re.compile(
     r"(4[0-9]{12}([0-9]{3})?|5[1-5][0-9]{14}|6(011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}|3(0[0-5]|[68][0-9])[0-9]{11}|"
     r"(2131|1800|35[0-9]{3})[0-9]{11})\Z"
 )
-# A format of which every text is one.
+# Every text is valid in these formats.
 _ANY = frozenset(("password",))
 
 
@@ -88,7 +88,7 @@ def _is_book_13(text: str) -> bool:
 
 
 def _is_card(text: str) -> bool:
-    """Return whether the digits are those of a card, by their sum, in which each second one from the end is doubled."""
+    """Return whether the digits are a card number: a known prefix and length, and a valid Luhn checksum."""
     plain = re.sub("[^0-9]+", "", text)
     digits = [int(sign) * (1 + i % 2) for i, sign in enumerate(reversed(plain))]
     return _CARD.match(plain) is not None and sum(digit // 10 + digit % 10 for digit in digits) % 10 == 0

@@ -79,7 +79,7 @@ def _show_template_generation(obj: MutableObject) -> None:
 
 
 def _end_pod(obj: MutableObject) -> None:
-    """Give a Pod whose grace period is negative one second; templates keep theirs."""
+    """Replace a negative grace period of a Pod by one second; pod templates keep theirs."""
     if obj["spec"].get("terminationGracePeriodSeconds", 0) < 0:
         obj["spec"]["terminationGracePeriodSeconds"] = 1
 

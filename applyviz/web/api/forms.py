@@ -154,7 +154,7 @@ class ReviewForm(
 
 
 class _SeenForm(_TextForm):
-    """What follows from the latest plan of a review; `seen` is the number of the plan that the client read."""
+    """A request based on the latest plan of a review; `seen` is the number of the plan that the client read."""
 
     extra = frozenset({"seen"})
 

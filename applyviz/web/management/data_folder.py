@@ -47,7 +47,7 @@ def lock(folder: Path) -> Iterator[None]:
 def require_tables() -> None:
     """Raise `CommandError` unless the data folder holds a database of applyviz; migrate one of an older version.
 
-    - For commands that act on what is there: only `serve` makes a new database.
+    - For commands that need existing data: only `serve` creates a database.
     """
     require_usable_database()
     if AuditEntry._meta.db_table not in connection.introspection.table_names():

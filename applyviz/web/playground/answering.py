@@ -59,8 +59,8 @@ def _present_kubectl(change: PlannedObject, given: PlaygroundQuery) -> Iterator[
     if not found.is_moving:
         lines.append(
             _(
-                "kubectl moves the fields of managers that own the annotation last-applied, and no manager does: they "
-                "keep their fields, and what you left out stays."
+                "kubectl only moves the fields of managers that own the last-applied annotation. No manager owns it, "
+                "so they keep their fields, and the fields that you left out stay."
             )
         )
     elif found.first_apply is not None:

@@ -1,7 +1,7 @@
 """Verification of reviews: their authors, the namespaces by which people see them, and who resolved conflicts.
 
 Rule: the audit log records who created a review, and each resolution with its object, field and note; a plan stores the
-namespace of each of its objects as a scope of its review. Rows that say otherwise were changed past the use cases.
+namespace of each of its objects as a scope of its review. Rows that differ were changed outside the use cases.
 Entries without a body (retention) confirm nothing.
 """
 
@@ -51,7 +51,7 @@ def _list_other_authors() -> Iterator[BadRight]:
 
 
 def _list_missing_scopes() -> Iterator[BadRight]:
-    """Yield the reviews whose objects are in namespaces that are no scope of them: people see them without a right."""
+    """Yield the reviews with objects in namespaces that are not their scopes: people without a right see them."""
     created = AuditEntry.objects.filter(action=AuditAction.REVIEW_CREATED)
     recorded = dict(created.values_list("review", "cluster"))
     stored: dict[int, set[str]] = defaultdict(set)
@@ -73,7 +73,7 @@ def _key_of(entry: AuditEntry) -> str:
 
 
 def _list_triples(value: JSONValue) -> Iterator[tuple[str, str, str]]:
-    """Yield resolution, manager and path of each field of an entry; nothing of what has another form."""
+    """Yield resolution, manager and path of each field of an entry; skip values of any other form."""
     for one in value if isinstance(value, list) else ():
         match one:
             case [str() as choice, str() as manager, str() as path]:
@@ -88,7 +88,7 @@ def _read_made(entry: AuditEntry) -> Iterator[tuple[_ResolvedField, _RecordedRes
 
 
 def _is_one_path(row: Resolution) -> bool:
-    """Return whether the field for the engine is that for people; whatever was written there, nothing is raised."""
+    """Return whether the elements of a row mean its path; False for elements of any other form."""
     try:
         return render_path(row.elements) == row.path
     except (ValueError, TypeError, AttributeError, IndexError, RecursionError):
@@ -96,7 +96,7 @@ def _is_one_path(row: Resolution) -> bool:
 
 
 def _list_other_resolutions() -> Iterator[BadRight]:
-    """Yield the resolutions that no entry records so, and those of which the rows are missing."""
+    """Yield the stored resolutions that no entry records, and the recorded ones whose rows are missing."""
     recorded: Counter[tuple[_ResolvedField, _RecordedResolution]] = Counter()
     pruned = set()
     for entry in _list_entries(AuditAction.CONFLICT_RESOLVED):
@@ -117,7 +117,7 @@ def _list_other_resolutions() -> Iterator[BadRight]:
 
 
 def _list_revived_resolutions() -> Iterator[BadRight]:
-    """Yield the resolutions that were undone and are not, or the other way around.
+    """Yield the resolutions that were undone only in the audit log, or only in the database.
 
     - An undo on a plan ends the resolutions that were made on earlier plans; later ones were made again.
     """

@@ -3,7 +3,7 @@
 They are grants, memberships, policies, acknowledgments, requests for changes, comments, retention policies,
 identities of commits, mappings to users of a cluster, the authors of plans, who brought their files, conflict rules,
 changes that wait for a second administrator, followed branches with the commits of a plan and who pushed them, and
-who may use the credential of a repository, further attempts of runs, questions to workers with their answers, who
+who may use the credential of a repository, further attempts of runs, worker requests with their answers, who
 owns a service account, and that a cluster does not mask plain credentials. A MAC covers what the row says and, of
 rights and policies, the audit entry that records it, under `APPLYVIZ_APPROVAL_KEY`, which web processes and workers
 hold and the database does not. The end of a right is not covered, because ending takes rights away;

@@ -131,7 +131,7 @@ def vouch_stored(number: int) -> None:
 
 
 def is_forged(worker_request: WorkerRequest) -> bool:
-    """Return whether a question, or its answer, was not stored by this installation; one without an answer may be."""
+    """Return whether an answered worker request was inserted or changed in the database; False without an answer."""
     has_answer = worker_request.state in (WorkerRequestState.DONE, WorkerRequestState.REFUSED)
     return has_answer and bool(row_macs.find_fault(worker_request))
 

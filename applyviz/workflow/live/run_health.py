@@ -240,7 +240,7 @@ class _Look:
         return dict(zip(asked, self._reader.try_send_all(list(asked.values())), strict=True))
 
     def read_objects(self) -> Iterator[ObjectHealth]:
-        """Yield each object; one whose status has no form that its kind has is unknown."""
+        """Yield each object; its state is unknown if its status does not have the form of its kind."""
         for one in self._touched:
             try:
                 yield self._read_object(one)

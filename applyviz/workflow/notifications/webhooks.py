@@ -56,7 +56,7 @@ def _check(name: str, url: str, secret: str | None, events: Iterable[str]) -> li
 
 
 def find_host(webhook: Webhook) -> str:
-    """Return the host of an address: whoever knows the rest can post to many chats."""
+    """Return the host of an address; for many chats, the rest is enough to post a message."""
     return urlsplit(webhook.url).netloc.rpartition("@")[2]
 
 

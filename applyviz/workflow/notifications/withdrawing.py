@@ -1,7 +1,8 @@
-"""After a restore: what was to be sent at the time of the backup was sent since, or is out of date, and is not sent.
+"""Withdraw the messages of a restored database, which were sent after the backup or are out of date.
 
 Rule: people keep the notifications in the product, where each shows its time; no email about them is sent, and a
-webhook's delivery fails with a reason, so that an administrator can repeat it. What the restore itself ends is news.
+webhook's delivery fails with a reason, so that an administrator can repeat it. Messages about the restore itself are
+sent.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from applyviz.workflow.notifications.events import send_pending
 
 @dataclass(frozen=True, slots=True)
 class WithdrawnMessages:
-    """How many emails and webhook deliveries waited and are not sent."""
+    """The numbers of emails and webhook deliveries that are not sent."""
 
     mails: int
     deliveries: int
 
 
 def withdraw_unsent() -> WithdrawnMessages:
-    """Withdraw every email and webhook delivery that waits, also of events that nobody was notified of yet.
+    """Withdraw every waiting email and webhook delivery, including those of events that are not distributed yet.
 
     - In the caller's transaction, so that no worker can send one meanwhile.
     """

@@ -112,7 +112,7 @@ def _list_in_scope(plan: Plan, scope: ResolutionScope) -> Iterator[tuple[int, Pl
 
 
 def is_possible(change: PlannedObject, path: FieldPath, resolution: ResolutionKind) -> bool:
-    """Return whether an open conflict of an object can be resolved so, as far as its plan knows."""
+    """Return whether an open conflict of an object can be resolved in this way, as far as its plan knows."""
     options = (o for field in change.open_fields if field.path == path for o in field.options)
     return all(o.is_possible for o in options if o.resolution is resolution)
 

@@ -87,7 +87,7 @@ def find_difference(run: ApplyRun, content: RunContent) -> str:
     differing = "" if plan_mac.fits(plan, stored) else _derive_again(plan, content.each_change())
     if differing:
         return differing
-    # Read anew: a plan that was shown to a reader has other counts.
+    # Read the row again: a plan that was shown to a reader has other counts.
     details = PlanDetails.objects.select_related("plan").filter(plan=plan.pk).first()
     if details is None or not plan_mac.summary_fits(details.plan, details):
         return "its summary"

@@ -80,7 +80,7 @@ def answer_worker_request(worker_request_id: int) -> None:
     """Answer a worker request; does nothing when it is answered, expired, or claimed by another worker.
 
     - The audit origin of its acts is that of the requester.
-    - A question that this installation did not store, in whoever's name, is refused.
+    - A question that this installation did not store is refused.
     """
     worker_request = _claim(worker_request_id)
     if worker_request is None:

@@ -156,7 +156,7 @@ def test_answer_says_that_kubectl_moves_nothing_where_nobody_owns_last_applied(c
     text = client.get(ask(manifest=same, live=LIVE, owners=owners, field_manager="kubectl")).content.decode()
 
     assert "kubectl does this differently" in text
-    assert "own the annotation last-applied, and no manager does: they keep their fields" in text
+    assert "own the last-applied annotation. No manager owns it, so they keep their fields" in text
 
 
 def test_answer_is_silent_about_kubectl_where_it_does_the_same(client, ask):

@@ -50,4 +50,4 @@ def test_list_offers_to_mark_what_it_shows(as_bob, grouped):
     offers = [re.findall(r"Mark (\d+) as viewed", page) for page in pages]
     assert offers == [["3", "1"], ["1"], []]
     assert "Mark" not in after.content.decode()
-    assert "1 object with a high risk is not marked" in after.content.decode()
+    assert "1 object with a high risk is not marked as viewed: view it below." in after.content.decode()

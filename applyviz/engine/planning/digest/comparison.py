@@ -129,7 +129,7 @@ def _has_read_live(change: PlannedObject) -> bool:
 
 
 def _read_both_owners(first: PlannedObject, second: PlannedObject) -> tuple[FieldOwners, FieldOwners]:
-    """Return the owners in live of either plan; of two plans, one that did not read live has those of the other."""
+    """Return the live owners of each plan; a plan that did not read live has those of the other one."""
     before, since = _read_owners(first.versions.live), _read_owners(second.versions.live)
     if not _has_read_live(first):
         before = since

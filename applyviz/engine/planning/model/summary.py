@@ -120,7 +120,7 @@ def _is_deleted(change: PlannedObject) -> bool:
 
 
 def _leaves_pods(change: PlannedObject, live: JSONObject, after: JSONObject) -> bool:
-    """Return whether the pods of a replaced workload run on: they are kept, and the new one does not adopt them."""
+    """Return whether the pods of a replaced workload keep running: orphaned, and not adopted by the new one."""
     deletions = (request.body for request in change.requests if request.method == "DELETE")
     is_orphaning = any(get_at(body, ("propagationPolicy",)) == Propagation.ORPHAN for body in deletions)
     return is_orphaning and not is_adopting(change.ref, live, after)

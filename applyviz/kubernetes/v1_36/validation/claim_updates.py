@@ -30,7 +30,7 @@ def _is_class_moved(obj: JSONObject, live: JSONObject) -> bool:
 
 
 def validate_claim_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
-    """Yield what an update of a claim may not change; the server prints the lines of its own struct that differ."""
+    """Yield the forbidden changes of an update of a claim; the server prints the lines of its struct that differ."""
     named, had_named = ((one["metadata"].get("annotations") or {}).get(_CLASS, "") for one in (obj, live))
     if named != had_named and not _is_class_moved(obj, live):
         yield invalid(f"metadata.annotations.{_CLASS}", named, "field is immutable")
@@ -50,13 +50,13 @@ def _read_size(amounts: JSONObject | None) -> Decimal:
 
 
 def _without_empty(ordered: JSONObject) -> JSONObject:
-    """Return the fields of a struct as the server compares them: empty lists and maps are those that are not there."""
+    """Return the fields of a struct as the server compares them: empty lists and maps count as missing."""
     resources = {name: amounts or None for name, amounts in ordered["Resources"].items()}
     return {**ordered, "AccessModes": ordered["AccessModes"] or None, "Resources": resources}
 
 
 def _align_free_fields(obj: JSONObject, live: JSONObject) -> tuple[JSONObject, JSONObject]:
-    """Return the new and the old spec of a claim, alike in what may change.
+    """Return the new and the old spec of a claim, with equal values in the fields that may change.
 
     - The volume name can be set once, and so can the class, unless an annotation names one. A bound claim may ask for
       more space, and for another class of its attributes.

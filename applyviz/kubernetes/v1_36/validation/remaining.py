@@ -252,7 +252,7 @@ _SCOPES = (
 _OF_PODS = frozenset(
     {"pods", *(f"{part}{name}" for part in ("", "requests.", "limits.") for name in ("cpu", "memory"))}
 )
-# What can be counted by a scope.
+# The resources that a scope can restrict.
 _SCOPED: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(_SCOPES[:-1], _OF_PODS),
     "BestEffort": frozenset({"pods"}),

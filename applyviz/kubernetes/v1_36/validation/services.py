@@ -75,7 +75,7 @@ def _new_service(obj: JSONObject) -> Iterator[FieldError]:
 
 
 def _external_name(spec: JSONObject) -> Iterator[FieldError]:
-    # A server writes the one address into the list of addresses before it looks at them.
+    # The server copies `clusterIP` to `clusterIPs` before it validates them.
     addressed = {**spec, "clusterIPs": spec.get("clusterIPs") or spec.get("clusterIP")}
     for field in ("clusterIPs", "ipFamilies", "ipFamilyPolicy"):
         if addressed.get(field):

@@ -69,7 +69,7 @@ def _check_always(template: JSONObject, path: str, owner: str) -> Iterator[Field
 
 
 def _is_zero(value: JSONValue) -> bool:
-    """Return whether a number or a percentage is 0, as the server reads any text that is neither."""
+    """Return whether a number or a percentage is 0; the server counts any other text as 0."""
     if isinstance(value, str):
         return not _AMOUNT.fullmatch(value) or not value.strip("+-0%")
     return value == 0

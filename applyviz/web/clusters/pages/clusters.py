@@ -56,7 +56,7 @@ class ClusterObjectRow:
 
 @dataclass(frozen=True, slots=True)
 class KindGroup:
-    """The live objects of one kind: those of this page, of all that fit."""
+    """The live objects of one kind: those on this page, out of all that match."""
 
     kind: str
     rows: tuple[ClusterObjectRow, ...]
@@ -79,7 +79,7 @@ class LiveReading:
 
 @dataclass(frozen=True, slots=True)
 class LiveObjects:
-    """The live objects by kind: one page of those that fit what the reader typed, of all."""
+    """The live objects by kind: one page of those that match the filter, out of all."""
 
     kinds: tuple[KindGroup, ...]
     page: ListPage[LiveObject]

@@ -18,7 +18,7 @@ from applyviz.workflow.ops import restoring
 class Command(BaseCommand):
     """`manage.py restored --reason TEXT`."""
 
-    help = "After a restore, before the workers start: cancel runs and scheduled starts, and end all sessions."
+    help = "After a restore, before the workers start: cancel runs and starts, withdraw messages, end all sessions."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Name the options."""

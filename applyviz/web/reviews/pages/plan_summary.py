@@ -88,7 +88,7 @@ def _split(restarts: Iterable[Restart]) -> tuple[list[Restart], list[Restart]]:
 
 
 def _describe_new(restarts: Iterable[Restart]) -> Iterator[str]:
-    """Yield the pods that stop with workloads that are deleted and created again, known numbers in a sum."""
+    """Yield the number of pods that stop with replaced workloads; known numbers are added up."""
     counted, others = _split(restarts)
     if counted:
         n = sum(one.pods for one in counted)

@@ -117,7 +117,7 @@ def read_reader(plan: Plan, *, for_user: Person) -> ScrollReader:
 
 
 def read_index(context: ScrollReader, overview: PlanOverview, text: str) -> ObjectIndex:
-    """Return by what the objects of a plan are filtered; `text` is that of the filter."""
+    """Return the values that objects of a plan are filtered by; `text` is the search text of the filter."""
     found = find_by_field(context.plan, context.changes, text)
     return ObjectIndex(overview.risks, overview.managers, overview.same, found)
 

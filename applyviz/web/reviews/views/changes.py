@@ -111,7 +111,7 @@ def mark_viewed(request: PageRequest, number: int, plan: int) -> HttpResponse:
 
 
 def _record_shown(request: PageRequest, context: ScrollReader, choice: ScrollChoice) -> HttpResponse:
-    """Record the objects of the list, or of one group of it; each with a high risk has to be on the screen itself."""
+    """Record the objects of the list, or of one of its groups, except those with a high risk that must be viewed."""
     rows = viewing.list_shown(context, choice.listed)
     calm = [row for row in rows if not viewed_objects.must_be_viewed(row)]
     viewed_objects.record_all_viewed(calm, context.plan, by=request.user)
@@ -119,8 +119,8 @@ def _record_shown(request: PageRequest, context: ScrollReader, choice: ScrollCho
     left = sum(viewed_objects.name_object(row) not in context.viewed for row in open_ones)
     if left:
         text = ngettext(
-            "%(n)d object with a high risk is not marked: view it in Changes.",
-            "%(n)d objects with high risks are not marked: view them in Changes.",
+            "%(n)d object with a high risk is not marked as viewed: view it below.",
+            "%(n)d objects with high risks are not marked as viewed: view them below.",
             left,
         )
         messages.info(request, text % {"n": left})

@@ -78,7 +78,7 @@ def resolve_everywhere(request: PageRequest, number: int, plan: int) -> HttpResp
     scope = form.read_scope() if resolution else None
     choices = resolutions.choose_everywhere(found, resolution, scope=scope) if resolution else []
     if resolution and not choices and resolutions.choose_everywhere(found, ResolutionKind.OVERWRITE, scope=scope):
-        raise NotPossibleError(_("no conflict of this selection can be resolved this way; choose another resolution"))
+        raise NotPossibleError(_("none of these conflicts can be resolved this way; choose another resolution"))
     _require_choices(choices)
     note = form.cleaned_data["note"]
     if request.method == "POST":

@@ -18,7 +18,7 @@ def _describe_nature(row: ObjectChange) -> tuple[object, ...]:
 def list_identical(plan: Plan, rows: Sequence[ObjectChange], positions: Collection[int]) -> tuple[ObjectChange, ...]:
     """Return the objects at these positions, and those that change identically, of the same kind with the same risks.
 
-    Whoever saw one of them saw them all.
+    A person who viewed one of them viewed them all.
     """
     seen = [row for row in rows if row.position in positions]
     groups = [same.positions for same in read_for_reader(plan).same if same.is_same] if seen else []

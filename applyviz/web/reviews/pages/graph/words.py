@@ -148,9 +148,9 @@ def describe_node(shown: ShownNode) -> str:
 
 
 def fit_line(shown: ShownNode) -> str:
-    """Return the second line of a node as far as it has room.
+    """Return the second line of a node, shortened to its room.
 
-    Of a workload the kind yields first, then the version before: the line ends with what happens to its pods.
+    The line of a workload loses its kind first, then the version before, and keeps what happens to its pods.
     """
     whole = describe_node(shown)
     if shown.column != WORKLOAD or shown.count:

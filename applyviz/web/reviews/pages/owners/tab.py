@@ -69,7 +69,7 @@ def _rank(owners: ObjectOwners, operation: Operation) -> int:
         return 0
     if owners.handovers:
         return 1
-    # An object that appears or goes has no same owners, even if nobody owns a field of it.
+    # A new or deleted object does not keep its owners, even if it has no owned field.
     is_whole = operation in (Operation.CREATE, *DELETIONS)
     return 2 if is_whole or any(share.gained or share.lost for share in owners.shares) else 3
 
