@@ -23,7 +23,7 @@ _MAX_APPLIES = 3
 
 
 def moves(planned: Planned, before: JSONObject, after: JSONObject) -> bool:
-    """Return whether a value differs between two versions of an object, without the records of the server and kubectl."""
+    """Return whether a value differs between two versions of an object; records of server and kubectl do not count."""
     has_status = planned.kind is not None and planned.kind.has_status
     left, right = (covering.strip(obj, has_status=has_status) for obj in (before, after))
     return any(covering.find_difference(left, right))

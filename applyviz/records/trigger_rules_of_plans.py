@@ -1,4 +1,4 @@
-"""A plan, its changes and its details in the database: once it is complete, nothing of it is changed or deleted.
+"""Guards of plans in the database: a complete plan, its changes and its details are never changed or deleted.
 
 The same holds for the scopes of its review, which decide who sees it. A resolution can only be undone.
 """

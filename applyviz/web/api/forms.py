@@ -163,7 +163,7 @@ class _SeenForm(_TextForm):
         self._seen = given.get("seen")
 
     def clean(self) -> dict[str, Any]:
-        """Check the number, which is no text."""
+        """Check the number; all other fields are texts."""
         chosen = super().clean()
         if self._seen is not None and (type(self._seen) is not int or not 0 < self._seen <= _LAST_PLAN):
             self.add_error(None, "seen must be the number of the plan that you read")

@@ -200,7 +200,7 @@ def _find_other_end(run: ApplyRun, sequence: int, detail: JSONObject) -> str:
 
 
 def _list_ends() -> Iterator[BadRight]:
-    """Yield the runs whose state, error, rollouts or summary are not those of their last end."""
+    """Yield the runs whose state, error, rollouts or summary differ from the last audit entry of their end."""
     ended = AuditEntry.objects.filter(action=AuditAction.RUN_FINISHED).order_by("pk")
     ends = {run: (sequence, body) for run, sequence, body in ended.values_list("run", "sequence", "detail")}
     for run in ApplyRun.objects.exclude(finished_at=None).order_by("pk"):

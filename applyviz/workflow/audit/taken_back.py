@@ -144,7 +144,7 @@ def _list_clusters_not_as_recorded() -> Iterator[BadRight]:
 
 
 def _list_other_clusters() -> Iterator[BadRight]:
-    """Yield clusters whose name, kind or server is not that of their last entry: pages call them by it."""
+    """Yield the clusters whose name, kind or server differs from their last audit entry."""
     last: dict[str, dict[str, tuple[int, str]]] = defaultdict(dict)
     for entry in _list_entries(AuditAction.CLUSTER_ADDED, AuditAction.CLUSTER_CHANGED):
         if entry.pruned_by is not None:

@@ -47,7 +47,7 @@ def end_unfinished_work(*, reason: str) -> EndedWork:
     if not reason.strip():
         raise NotValidError(_("give a reason for the restore"))
     with transaction.atomic():
-        messages = notifications.withdraw_unsent()  # first: the cancellations below are news
+        messages = notifications.withdraw_unsent()  # first, because messages about the cancellations below are sent
         tokens = ApiToken.objects.filter(revoked_at=None, expires_at__gt=clock.now()).count()
         canceled, starts = runs.cancel_unfinished_runs(reason=reason), runs.cancel_all_starts()
         found = EndedWork(canceled, starts, sessions.end_all(), messages, tokens)

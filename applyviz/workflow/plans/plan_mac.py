@@ -115,7 +115,7 @@ _OF_DETAILS = ("impact", "overview", "quotas", "staying", "forecast")
 
 
 def make_summary_seal(plan: Plan, details: PlanDetails) -> str:
-    """Return the hexadecimal MAC of what pages say of a whole plan: its counts, problems and details."""
+    """Return the hexadecimal MAC of the summary of a plan: its counts, problems and details."""
     found = _begin(b"applyviz seal of the summary of a stored plan")
     shown = [getattr(plan, name) for name in _OF_A_SUMMARY] + [getattr(details, name) for name in _OF_DETAILS]
     packed = [hash_bytes(bytes(one)) for one in (details.graph, details.owners)]
@@ -124,5 +124,5 @@ def make_summary_seal(plan: Plan, details: PlanDetails) -> str:
 
 
 def summary_fits(plan: Plan, details: PlanDetails) -> bool:
-    """Return whether the MAC of what pages say of a plan matches what is stored now; False when it has none."""
+    """Return whether the MAC of the summary of a plan matches what is stored now; False if it has none."""
     return hmac.compare_digest(plan.summary_seal.encode(), make_summary_seal(plan, details).encode())

@@ -89,7 +89,7 @@ def _find_rows(context: ScrollReader, form: ViewedForm) -> tuple[ObjectChange, .
 
 @requires(Action.VIEW, "POST")
 def mark_viewed(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """Tick objects off, or take the tick away: one, some of the list together, or what was on the screen."""
+    """Mark objects as viewed or not viewed: one, several of the list, or those that were on the screen."""
     context, form = _read(request, number, plan), ViewedForm(request.POST)
     form.is_valid()
     if form.seen_positions:
