@@ -83,14 +83,14 @@ CHANGES: dict[str, tuple[Callable[[Team], object], str]] = {
     "another field": (change(elements=["f:data", "f:b"]), "no audit entry records it"),
     "no field": (change(elements=["data", 1]), "no audit entry records it"),
     "inserted": (insert, "no audit entry records it"),
-    "removed": (lambda team: Resolution.objects.latest("pk").delete(), "it is missing, or another one"),
+    "removed": (lambda team: Resolution.objects.latest("pk").delete(), "it is missing or differs"),
     "put back": (
         lambda team: Resolution.objects.update(undone_at=None, undone_by=None),
         "the audit log says that it was undone",
     ),
     "undone": (
         lambda team: Resolution.objects.update(undone_at=timezone.now(), undone_by=team.bob),
-        "no audit entry undid it",
+        "no audit entry records that it was undone",
     ),
     "another author": (lambda team: Review.objects.update(author=team.bob), "says that alice created it"),
     "a scope is another": (
@@ -105,7 +105,7 @@ CHANGES: dict[str, tuple[Callable[[Team], object], str]] = {
     ),
     "a scope is removed": (
         lambda team: ReviewScope.objects.filter(namespace="").delete(),
-        "(objects of no namespace): it is missing",
+        "(cluster-scoped objects): it is missing",
     ),
     "all scopes are removed": (lambda team: ReviewScope.objects.all().delete(), "they are missing"),
 }

@@ -191,7 +191,7 @@ def test_author_reads_nothing_outside_the_own_places(team):
 
     assert inside.state == "complete"
     assert (outside.state, outside.error) == ("failed", "alice can't create plans for namespace vault of box")
-    assert (wide.state, wide.error) == ("failed", "alice can't create plans for objects of no namespace of box")
+    assert (wide.state, wide.error) == ("failed", "alice can't create plans for cluster-scoped objects of box")
     assert not outside.changes.exists()
     with pytest.raises(NotVisibleError):
         team.plan(config_map(a="1"), namespace="vault")

@@ -245,7 +245,7 @@ def test_requester_needs_rights_on_the_namespace_that_records_addons(team):
     made = plan(team, simple(), namespace="kube-system")
 
     assert made.state == PlanState.FAILED
-    assert made.error == "alice can't create plans for objects of no namespace of box"
+    assert made.error == "alice can't create plans for cluster-scoped objects of box"
 
 
 @pytest.mark.long

@@ -360,7 +360,7 @@ def _find_escaped(text: str, shown: Collection[str]) -> Iterator[tuple[int, int,
 
 
 def _unescape(text: str, at: Sequence[int]) -> tuple[str, Sequence[int]]:
-    """Return a text with one level of escapes less; what stood in quotes without escapes begins and ends a line."""
+    """Return a text with one level of escapes less; a line break replaces each quote without an escape."""
     text = _BARE_QUOTE.sub("\n", text)
     pieces: list[str] = []
     kept = array("L")

@@ -18,8 +18,8 @@ from applyviz.engine.objects.values import JSONObject, JSONValue
 # A reference to a Secret has no data; a manifest of one does.
 _YAML_FIELD = re.compile(r"""datas?["']?\s*[:=]""", re.IGNORECASE)
 _YAML_SECRET = re.compile(
-    # At the start of a line, of an entry, or in a map on one line; its value may have a tag or an anchor, or follow,
-    # also after a comment, or stand elsewhere.
+    # `kind` begins a line or an entry, or is in a map on one line. Its value may have a tag or an anchor, follow on a
+    # later line, also after a comment, or be an alias.
     r"""(?:^\ufeff?|[\r\x85\u2028\u2029{,]|-[ \t]|\?[ \t])[ \t]*["']?kind["']?\s*[:=]\s*"""
     r"""(?:[!&]\S{0,80}\s+|[|>][-+0-9]{0,3}\s+|\#[^\n]{0,400}\n\s*){0,3}(?:["']?Secret(?:s|List)?\b|\*\S)""",
     re.MULTILINE | re.IGNORECASE,

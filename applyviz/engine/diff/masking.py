@@ -245,7 +245,7 @@ class Masker:
 
     def _mask_held(self, embedded: JSONObject | list[JSONValue], path: Path, text: str, is_secret: bool) -> str:
         """Mask an annotation that holds an object; the request and both results hold the same one."""
-        # Where nothing else of the object decides what is masked of it, it depends on the text and its kind alone.
+        # If nothing else in the object decides how it is masked, the result depends on the key alone.
         is_alone = not (is_secret or self.is_guarded or self.repeats or self.policy.paths)
         key = (text, bool(self.beside))
         if is_alone and self.plain.is_kept(key):

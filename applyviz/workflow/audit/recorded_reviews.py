@@ -64,7 +64,7 @@ def _list_missing_scopes() -> Iterator[BadRight]:
     written = set(rows.values_list("plan__review__number", "namespace").distinct())
     for number, namespace in sorted(written):
         if number in stored and namespace not in stored[number]:
-            where = f"namespace {namespace}" if namespace else "objects of no namespace"
+            where = f"namespace {namespace}" if namespace else "cluster-scoped objects"
             yield BadRight("scope of review", number, where, "it is missing")
 
 
@@ -113,7 +113,7 @@ def _list_other_resolutions() -> Iterator[BadRight]:
             yield BadRight("resolution", row.pk, str(row), "no audit entry records it")
     for (field, _made), count in recorded.items():
         if count > 0:
-            yield BadRight("resolution of review", field.review, field.object_key, "it is missing, or another one")
+            yield BadRight("resolution of review", field.review, field.object_key, "it is missing or differs")
 
 
 def _list_revived_resolutions() -> Iterator[BadRight]:
@@ -138,7 +138,7 @@ def _list_revived_resolutions() -> Iterator[BadRight]:
             yield BadRight("resolution", row.pk, str(row), "the audit log says that it was undone")
         is_known = row.undone_at is None or row.undone_by_id in later
         if not is_known and (row.review.number, row.object_key) not in pruned:
-            yield BadRight("resolution", row.pk, str(row), "no audit entry undid it")
+            yield BadRight("resolution", row.pk, str(row), "no audit entry records that it was undone")
 
 
 def check_reviews() -> tuple[BadRight, ...]:

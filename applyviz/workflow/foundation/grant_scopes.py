@@ -29,4 +29,4 @@ class Scope:
 
     def __str__(self) -> str:
         text = f"{self.cluster_pattern}/{self.namespace_pattern}"
-        return f"{text} and what has no namespace" if self.is_cluster_scoped else text
+        return f"{text} and cluster-scoped objects" if self.is_cluster_scoped else text

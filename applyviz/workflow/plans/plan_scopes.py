@@ -18,7 +18,7 @@ from applyviz.workflow.policies.reach import list_reached
 def _name(namespace: str) -> str:
     if namespace == EVERY_NAMESPACE:
         return "every namespace"
-    return f"namespace {namespace}" if namespace else "objects of no namespace"
+    return f"namespace {namespace}" if namespace else "cluster-scoped objects"
 
 
 def store_scopes(plan: Plan, scopes: Collection[ScopeEntry]) -> None:
