@@ -209,7 +209,7 @@ def test_resolution_that_is_possible_nowhere_is_refused_with_the_reason(as_alice
     answer = as_alice.get(address, {"resolution": "give-up", "scope": ""})
 
     assert answer.status_code == 409
-    assert "o conflict of this selection can be resolved this way" in answer.content.decode()
+    assert "one of these conflicts can be resolved this way" in answer.content.decode()
     assert as_alice.get(address, {"resolution": "overwrite", "scope": ""}).status_code == 200
 
 
