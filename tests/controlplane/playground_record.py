@@ -4,7 +4,7 @@
 for `manage.py conformance`; with `kinds` behind it, it writes `playground-kinds.jsonl.gz`, the inputs of every kind;
 with `kinds SEED`, it writes `playground-SEED.jsonl.gz`, other inputs of every kind; with `rules`, it writes
 `playground-rules.jsonl.gz`, what rules refuse; with `everyday`, `playground-everyday.jsonl.gz`, what people try; with
-`further`, `playground-further.jsonl.gz`, objects of several writers, directives, and rules of custom resources.
+`further`, `playground-further.jsonl.gz`, objects of several field managers, directives, rules of custom resources.
 The live object of an input is read from the server, with its field owners.
 """
 

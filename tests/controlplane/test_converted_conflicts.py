@@ -1,4 +1,4 @@
-"""A conflict that stays without the field, because the server converts the object: is it as the options say?"""
+"""A conflict that stays without the field, because the server converts the object: are its options true?"""
 
 from __future__ import annotations
 

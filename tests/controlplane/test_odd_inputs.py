@@ -1,4 +1,4 @@
-"""Inputs in the manner of public bug reports, applied and changed by kubectl: are the pages true in both modes?"""
+"""Inputs like those of public bug reports, applied and changed by kubectl: are the pages true in both modes?"""
 
 from __future__ import annotations
 
