@@ -325,6 +325,28 @@ def test_restart_of_a_workload_is_never_cut(kind, before, after, line):
     assert fit_line(shown) == line
 
 
+@pytest.mark.parametrize(
+    ("kind", "field", "line"),
+    [
+        ("Role", "app.kubernetes.io/version label", "Role · version label"),
+        ("ServiceAccount", "app.kubernetes.io/version label", "ServiceAccount · label"),
+        ("ClusterRoleBinding", "app.kubernetes.io/version label", "ClusterRoleBinding · label"),
+        ("ServiceAccount", "automountServiceAccountToken", "ServiceAccount · 1 field"),
+    ],
+)
+def test_line_of_an_identity_is_not_cut_in_a_word(kind, field, line):
+    node = GraphNode("", kind, "shop", "web", facts={"fields": "1", "field": field})
+
+    assert fit_line(ShownNode(0, node, Operation.UPDATE, column=4)) == line
+
+
+def test_line_of_what_is_missing_is_not_cut():
+    def line_of(kind: str) -> str:
+        return fit_line(ShownNode(0, GraphNode("", kind, "", "web", is_missing=True), column=4))
+
+    assert [line_of("Role"), line_of("ClusterRole")] == ["Role · does not exist", "ClusterRole · missing"]
+
+
 def test_texts_are_cut_where_their_box_ends():
     assert fit("restarts 2", 11, 142) == "restarts 2"
     cut = fit("W" * 40, 11, 142)

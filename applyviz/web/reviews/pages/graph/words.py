@@ -147,18 +147,35 @@ def describe_node(shown: ShownNode) -> str:
     return " · ".join([*kind, *filter(None, _list_words(shown))])
 
 
+def _list_brief(shown: ShownNode) -> Iterator[str]:
+    """Yield lines without the kind, then without the version before, then with the last word only."""
+    words = [word for word in _list_words(shown) if word]
+    yield " · ".join(words)
+    yield " · ".join(f"→{word.rpartition('→')[2]}" if "→" in word else word for word in words)
+    yield " · ".join(words[-1:])
+
+
+def _list_general(shown: ShownNode) -> Iterator[str]:
+    """Yield the line of an object that is no workload, without the name of its only field."""
+    facts = shown.node.facts
+    if shown.node.is_missing:
+        yield f"{name_kind(shown.node.kind)} · {_('missing')}"
+    elif facts.get("fields") == "1" and "keys" not in facts and describe_change(shown) == _describe_fields(facts):
+        word = _("label") if facts["field"].endswith(" label") else _("1 field")
+        yield f"{name_kind(shown.node.kind)} · {word}"
+
+
 def fit_line(shown: ShownNode) -> str:
     """Return the second line of a node, shortened to its room.
 
-    The line of a workload loses its kind first, then the version before, and keeps what happens to its pods.
+    The line of a workload loses its kind first, then the version before, and keeps what happens to its pods. The line of
+    any other object keeps its kind and loses the name of the field.
     """
     whole = describe_node(shown)
-    if shown.column != WORKLOAD or shown.count:
+    if shown.count:
         return fit(whole, LINE_SIZE, _LINE_ROOM)
-    words = [word for word in _list_words(shown) if word]
-    after = [f"→{word.rpartition('→')[2]}" if "→" in word else word for word in words]
-    lines = (whole, " · ".join(words), " · ".join(after), " · ".join(words[-1:]))
-    found = (line for line in lines if measure(line, LINE_SIZE) <= _LINE_ROOM)
+    shorter = _list_brief(shown) if shown.column == WORKLOAD else _list_general(shown)
+    found = (line for line in (whole, *shorter) if measure(line, LINE_SIZE) <= _LINE_ROOM)
     return next(found, fit(whole, LINE_SIZE, _LINE_ROOM))
 
 
