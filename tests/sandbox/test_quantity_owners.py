@@ -33,6 +33,28 @@ def test_list_is_taken_over_if_go_parses_the_amount_differently(live, sent, is_t
 @pytest.mark.parametrize(
     ("sent", "stored"),
     [
+        ("7Ei", "7Ei"),
+        ("9Ei", "9223372036854775807"),
+        ("-9Ei", "-9223372036854775807"),
+        ("-0.5n", "-1n"),
+        ("1.5Gi", "1536Mi"),
+        ("1000E", "1"),
+        ("1e300", "1e300"),
+        ("10000e18", "10e21"),
+        ("9" * 40 + "m", "9" * 40 + "m"),
+        ("1" * 30 + ".1234567891", "1" * 30 + "123456790n"),
+        ("1" * 5000, "1" * 5000),
+        ("1" * 5000 + "Ki", "9223372036854775807"),
+        ("1e" + "9" * 5000, None),
+    ],
+)
+def test_quantity_is_written_as_go_writes_it(sent, stored):
+    assert canonical_quantity(sent) == stored
+
+
+@pytest.mark.parametrize(
+    ("sent", "stored"),
+    [
         ("100u", "1m"),
         ("-100u", "-1m"),
         ("1n", "1m"),

@@ -1,14 +1,17 @@
 """Resource quantities: their values, and how the server writes them back.
 
 Rule: k8s.io/apimachinery `pkg/api/resource`: a quantity is kept as a number with a suffix family and written
-canonically (`1000m` becomes `1`, `1.5Gi` becomes `1536Mi`). Values finer than nano are rounded up.
+canonically (`1000m` becomes `1`, `1.5Gi` becomes `1536Mi`). Values finer than nano are rounded up, and with a binary
+suffix no value is greater than the greatest integer of 64 bits.
 """
 
 from __future__ import annotations
 
 import re
-from decimal import ROUND_CEILING, ROUND_UP, Context, Decimal
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_UP, Context, Decimal
 from functools import lru_cache
+
+from applyviz.engine.objects.golang import read_digits
 
 PATTERN = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
 _SHAPE = re.compile(r"([+-]?)([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(Ki|Mi|Gi|Ti|Pi|Ei|n|u|m|k|M|G|T|P|E|[eE][+-]?[0-9]+)?\Z")
@@ -16,8 +19,21 @@ _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "
 _BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 _BY_EXPONENT = {v: k for k, v in _DECIMAL.items()}
 _BY_POWER = {v: k for k, v in _BINARY.items()}
-_NANO = Decimal("1e-9")
+_NANO, _NANO_DIGITS = Decimal("1e-9"), 9
 _MILLI = Decimal("1e-3")
+_MOST, _MOST_EXPONENT = Decimal((1 << 63) - 1), 400
+
+
+def _make_context(text: str) -> Context:
+    """Return a context that rounds no value of a text, as Python's own would from 28 digits on."""
+    return Context(prec=len(text) + 40, Emax=MAX_EMAX, Emin=MIN_EMIN)
+
+
+def _read_exponent(suffix: str) -> int | None:
+    number = read_digits(suffix[1:].lstrip("+-"))
+    if number is None or number >= _MOST_EXPONENT:
+        return None
+    return -number if suffix[1] == "-" else number
 
 
 @lru_cache(maxsize=4096)
@@ -29,27 +45,27 @@ def parse_quantity(text: str) -> tuple[Decimal, str] | None:
     sign, digits, suffix = match.group(1), match.group(2), match.group(3) or ""
     number = Decimal(f"{sign}{digits}")
     if suffix in _BINARY:
-        return (number * (Decimal(1024) ** _BINARY[suffix]), "binary")
-    if suffix in _DECIMAL:
-        return (number.scaleb(_DECIMAL[suffix]), "decimal")
-    exponent = int(suffix[1:])
-    return (number.scaleb(exponent), "exponent") if abs(exponent) < 400 else None
+        value = _make_context(text).multiply(number, 1024 ** _BINARY[suffix])
+        return max(-_MOST, min(value, _MOST)), "binary"
+    exponent = _DECIMAL[suffix] if suffix in _DECIMAL else _read_exponent(suffix)
+    if exponent is None:
+        return None
+    return _make_context(text).scaleb(number, exponent), "decimal" if suffix in _DECIMAL else "exponent"
 
 
-def _split(value: Decimal) -> tuple[int, int]:
+def _split(value: Decimal) -> tuple[str, int]:
     """Return (mantissa, exponent) without trailing zeros; the exponent is a multiple of 3, at least -9."""
-    if value == 0:
-        return 0, 0
-    mantissa, exponent = int(value.scaleb(9)), -9
-    while mantissa % 1000 == 0 and exponent < 18:
-        mantissa //= 1000
-        exponent += 3
-    return mantissa, exponent
+    whole, _, fraction = f"{value.copy_abs():f}".partition(".")
+    written = f"{whole}{fraction:0<9}".lstrip("0")
+    if not written:
+        return "0", 0
+    steps = (len(written) - len(written.rstrip("0"))) // 3
+    return f"{'-' if value.is_signed() else ''}{written[: len(written) - 3 * steps]}", 3 * steps - 9
 
 
 def _canonical_binary(value: Decimal) -> str | None:
     """Return the text with a binary suffix; None if the value is not an integer of at least 1024."""
-    if value != value.to_integral_value() or abs(value) < 1024:
+    if value != value.to_integral_value() or value.copy_abs() < 1024:
         return None
     number, power = int(value), 0
     while number % 1024 == 0 and power < 6 and number:
@@ -65,13 +81,14 @@ def canonical_quantity(text: str) -> str | None:
     if parsed is None:
         return None
     value, family = parsed
-    value = value.quantize(_NANO, rounding=ROUND_CEILING) if value.as_tuple().exponent < -9 else value  # type: ignore[operator]
+    if int(value.as_tuple().exponent) < -_NANO_DIGITS:
+        value = value.quantize(_NANO, rounding=ROUND_UP, context=_make_context(text))
     if family == "binary" and (binary := _canonical_binary(value)) is not None:
         return binary
     mantissa, exponent = _split(value)
     if family == "exponent":
-        return f"{mantissa}e{exponent}" if exponent else str(mantissa)
-    return f"{mantissa}{_BY_EXPONENT[exponent]}"
+        return f"{mantissa}e{exponent}" if exponent else mantissa
+    return f"{mantissa}{_BY_EXPONENT.get(exponent, '')}"  # from 10**21 on, the server finds no suffix and writes none
 
 
 def round_up_to_milli(text: str) -> str:
@@ -82,7 +99,7 @@ def round_up_to_milli(text: str) -> str:
     parsed = parse_quantity(text)
     if parsed is None or not parsed[0].is_finite() or int(parsed[0].as_tuple().exponent) >= -3:
         return text
-    rounded = parsed[0].quantize(_MILLI, rounding=ROUND_UP, context=Context(prec=len(text) + 40))
+    rounded = parsed[0].quantize(_MILLI, rounding=ROUND_UP, context=_make_context(text))
     return text if rounded == parsed[0] else canonical_quantity(f"{rounded:f}") or text
 
 
@@ -95,7 +112,9 @@ def read_form(text: str) -> tuple[object, ...]:
     match = _SHAPE.match(text)
     if match is None or text == "0":
         return (0, 0, "decimal", text)
-    sign, digits, suffix = match.group(1), match.group(2), match.group(3) or ""
+    parsed, sign, digits, suffix = parse_quantity(text), match.group(1), match.group(2), match.group(3) or ""
+    if parsed is None:
+        return ("large",)
     whole, _, fraction = digits.partition(".")
     whole = whole.lstrip("0") or "0"
     length, is_binary = len(whole) + len(fraction), suffix in _BINARY
@@ -103,12 +122,11 @@ def read_form(text: str) -> tuple[object, ...]:
         exponent = 10 * _BINARY[suffix]
         room = -1 if fraction else 14 - len(whole) - exponent * 3 // 10
     else:
-        exponent = _DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:])
+        exponent = _DECIMAL[suffix] if suffix in _DECIMAL else _read_exponent(suffix) or 0
         room = 18 - length
     scale = 0 if is_binary else exponent - len(fraction)
-    parsed = parse_quantity(text)
-    if parsed is None or room < 0 or scale < -9:
-        return ("large", *(parsed or ()))
+    if room < 0 or scale < -9:
+        return ("large", *parsed)
     shifted = whole + fraction
     number = int(f"{sign}{shifted}") * (2**exponent if is_binary else 1)
     is_kept = int(shifted) % 8 != 0 if is_binary else scale % 3 == 0 and shifted[-3:] != "000" and shifted[0] != "0"
