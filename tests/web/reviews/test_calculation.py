@@ -75,6 +75,22 @@ def test_reads_stand_before_the_write_with_their_answers(team: Team) -> None:
     assert "First, 1 schema is read" in list_tab(team, updated)
 
 
+def test_parameters_that_all_writes_share_are_printed_once(team: Team) -> None:
+    text = list_tab(team, team.plan(config_map("a", a="1") + "---\n" + config_map("b", a="1"), mode=ApplyMode.SERVER))
+
+    assert holds(text, "Each PATCH below has the parameters fieldManager=applyviz&fieldValidation=Strict&force=false")
+    assert "Other parameters" not in text
+    assert text.count("fieldManager") == 1
+
+
+def test_parameters_of_a_single_write_are_in_its_line(team: Team) -> None:
+    text = list_tab(team, team.plan(config_map(a="1"), mode=ApplyMode.SERVER))
+
+    assert "Each PATCH" not in text
+    assert holds(text, "Parameters")
+    assert text.count("fieldManager") == 1
+
+
 def test_object_without_last_applied_says_that_nothing_is_deleted(team: Team) -> None:
     collection = SETTINGS.rpartition("/")[0]
     team.send(Request("POST", collection, content_type=JSON, body=yaml.safe_load(config_map(a="1"))))

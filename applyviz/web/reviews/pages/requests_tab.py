@@ -1,13 +1,14 @@
 """The Requests tab: every object that the plan writes, with its requests, in plan order.
 
 The page of each object shows the bodies and the calculation; this tab has one line per request, reads included, and
-the archive with all bodies.
+the archive with all bodies. Parameters that all writes with one method share are above the table, not in each line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from django.db.models import Q
 from django.urls import reverse
@@ -41,11 +42,29 @@ class RequestLine:
 
     method: str
     path: str
-    query: str
+    query: tuple[str, ...]
     content_type: str
     about: object
     status: int = 0
     read: str = ""
+
+    @property
+    def parameters(self) -> str:
+        """Return the query as an address has it."""
+        return "&".join(self.query)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedParameters:
+    """The query parameters that all writes with one method share."""
+
+    method: str
+    query: tuple[str, ...]
+
+    @property
+    def parameters(self) -> str:
+        """Return the query as an address has it."""
+        return "&".join(self.query)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +84,7 @@ class RequestsTab:
     """One page of objects; `first` and `last` count from 1.
 
     - `schemas`: method and address of the schemas of these objects, which are read before the objects.
+    - `shared`: parameters that the lines do not repeat; `has_query`: whether a line has others.
     """
 
     rows: tuple[ObjectRequests, ...]
@@ -75,6 +95,8 @@ class RequestsTab:
     earlier_url: str
     later_url: str
     schemas: tuple[tuple[str, str], ...] = ()
+    shared: tuple[SharedParameters, ...] = ()
+    has_query: bool = False
 
 
 def _present_lines(change: PlannedObject) -> Iterator[RequestLine]:
@@ -89,9 +111,9 @@ def _present_lines(change: PlannedObject) -> Iterator[RequestLine]:
 
 def _present_line(change: PlannedObject, step: SequenceStep, read: str) -> RequestLine:
     if step.request is None:
-        return RequestLine(step.method, step.path, "", "", describe_step(change, step), step.status)
+        return RequestLine(step.method, step.path, (), "", describe_step(change, step), step.status)
     found = present_request(step.request)
-    query = "&".join(f"{one.name}={one.value}" for one in found.query)
+    query = tuple(f"{one.name}={one.value}" for one in found.query)
     return RequestLine(found.method, found.path, query, found.content_type, found.about, read=read)
 
 
@@ -103,6 +125,34 @@ def _present_row(context: PlanContext, row: ObjectChange, change: PlannedObject)
         namespace=row.namespace,
         url=link_alone(context.plan, row.position, "requests"),
         lines=tuple(_present_lines(change)),
+    )
+
+
+def _find_shared(rows: Iterable[ObjectRequests]) -> tuple[SharedParameters, ...]:
+    """Return what all writes with one method share; a method with a single write shares nothing."""
+    queries: dict[str, list[tuple[str, ...]]] = {}
+    for line in (line for row in rows for line in row.lines if not line.status):
+        queries.setdefault(line.method, []).append(line.query)
+    found = []
+    for method, all_of_them in queries.items():
+        counts = Counter(one for query in all_of_them for one in query)
+        query = tuple(one for one in all_of_them[0] if counts[one] == len(all_of_them) > 1)
+        found += [SharedParameters(method, query)] if query else []
+    return tuple(found)
+
+
+def _leave_out(rows: Sequence[ObjectRequests], shared: Iterable[SharedParameters]) -> tuple[ObjectRequests, ...]:
+    """Return the rows without the parameters that are shared."""
+    of = {one.method: one.query for one in shared}
+    return tuple(
+        replace(
+            row,
+            lines=tuple(
+                replace(line, query=tuple(one for one in line.query if one not in of.get(line.method, ())))
+                for line in row.lines
+            ),
+        )
+        for row in rows
     )
 
 
@@ -121,8 +171,13 @@ def present_requests(context: PlanContext, *, page: int) -> RequestsTab:
     here = reverse("reviews:show-requests", args=context.address)
     found = list_rows(context.plan, Q(position__in=chosen), with_documents=True)
     read = [(row, read_masked(row)) for row in found]
+    whole = [_present_row(context, row, change) for row, change in read]
+    shared = _find_shared(whole)
+    rows = _leave_out(whole, shared)
     return RequestsTab(
-        rows=tuple(_present_row(context, row, change) for row, change in read),
+        rows=rows,
+        shared=shared,
+        has_query=any(line.query for row in rows for line in row.lines),
         schemas=_list_schemas(change for _row, change in read),
         first=start + 1 if chosen else 0,
         last=start + len(chosen),
