@@ -89,6 +89,7 @@ def test_choice_makes_the_next_plan_and_both_it_and_its_record_say_so(author, bl
     pane = author.get(link_alone(plan, position(plan, "web"))).content.decode()
     assert "Left out of this plan" in pane
     assert "it does not exist in the cluster" in pane
+    assert pane.lower().count("nothing of it is sent") == 1
     record = read(author, plan, "show-record")
     assert "Service/default/web: wrong port" in record
     assert read(author, plan, "show-graph")

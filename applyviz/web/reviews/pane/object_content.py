@@ -190,7 +190,7 @@ def explain_no_rows(change: PlannedObject, chosen: FieldFilter) -> str:
     if change.operation is Operation.NOT_FOUND:
         return _("Not found: nothing to delete.")
     if change.operation is Operation.LEFT_OUT:
-        return _("Left out: nothing of it is sent.")
+        return _("Its fields are not calculated.")
     if change.operation is Operation.UPDATE and chosen is FieldFilter.CHANGES:
         return _explain_update(change)
     if change.operation is Operation.CREATE and chosen is FieldFilter.CHANGES:
