@@ -1,6 +1,7 @@
 """Differences of two structs line by line, as the server prints them.
 
-Rule: `Diff` of k8s.io/apimachinery `pkg/util/diff`, whose go-difflib is a port of Python's difflib. Its search takes the square of the lines, so only the first ones are compared.
+Rule: `Diff` of k8s.io/apimachinery `pkg/util/diff`, whose go-difflib is a port of Python's difflib. Its search
+takes the square of the lines, so only the first ones are compared.
 """
 
 from __future__ import annotations

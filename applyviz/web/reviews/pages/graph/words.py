@@ -168,8 +168,8 @@ def _list_general(shown: ShownNode) -> Iterator[str]:
 def fit_line(shown: ShownNode) -> str:
     """Return the second line of a node, shortened to its room.
 
-    The line of a workload loses its kind first, then the version before, and keeps what happens to its pods. The line of
-    any other object keeps its kind and loses the name of the field.
+    The line of a workload loses its kind first, then the version before, and keeps what happens to its pods. The line
+    of any other object keeps its kind and loses the name of the field.
     """
     whole = describe_node(shown)
     if shown.count:
