@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any, NamedTuple, TypeAlias
 
 from applyviz.engine.objects.paths import FieldPath, PathElement
@@ -130,10 +130,13 @@ def is_equal_in_meaning(left: JSONValue, right: JSONValue) -> bool:
     """Return whether two scalars are the same quantity (`0.5` and `500m`) or duration (`60s` and `1m`)."""
     if isinstance(left, bool) or isinstance(right, bool):
         return False
-    amounts = [_read_quantity(v) for v in (left, right)]
-    if None not in amounts:
-        return amounts[0] == amounts[1]
-    spans = [_read_duration(v) for v in (left, right)]
+    try:
+        amounts = [_read_quantity(v) for v in (left, right)]
+        if None not in amounts:
+            return amounts[0] == amounts[1]
+        spans = [_read_duration(v) for v in (left, right)]
+    except ArithmeticError:  # a number that is too large or too small to be one
+        return False
     return None not in spans and spans[0] == spans[1]
 
 
@@ -160,7 +163,8 @@ def _read_quantity(value: JSONValue) -> Decimal | None:
     suffix = match[2] or ""
     if suffix[:1] in ("e", "E") and len(suffix) > 1 and suffix != "Ei":
         return Decimal(match[1] + suffix)
-    return Decimal(match[1]) * _SCALES.get(suffix, Decimal(1))
+    exact = Context(prec=len(value) + 40)  # Python's own would round from 28 digits on
+    return exact.multiply(Decimal(match[1]), _SCALES.get(suffix, Decimal(1)))
 
 
 def _read_duration(value: JSONValue) -> Decimal | None:

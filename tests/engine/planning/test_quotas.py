@@ -153,6 +153,7 @@ def test_pods_that_ended_and_daemon_sets_count_what_runs():
 @pytest.mark.parametrize(
     ("resource", "text", "shown"),
     [("cpu", "1500m", "1500m"), ("cpu", "2000m", "2"), ("cpu", "1u", "1m"), ("memory", "1536Mi", "1.5Gi"),
+     ("memory", "1e60", f"8673617379884035472059622407{'0' * 14}Ei"),
      ("memory", "100", "100"), ("memory", "500m", "500m"), ("pods", "10", "10")],
 )  # fmt: skip
 def test_amounts_are_written_as_in_manifests(resource, text, shown):

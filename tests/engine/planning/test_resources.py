@@ -35,7 +35,8 @@ def told(*changes):
 
 @pytest.mark.parametrize(
     ("text", "amount"),
-    [("100m", "0.1"), ("1", "1"), (2, "2"), ("128Mi", str(128 * 2**20)), ("1G", "1000000000"), ("odd", "0")],
+    [("100m", "0.1"), ("1", "1"), (2, "2"), ("128Mi", str(128 * 2**20)), ("1G", "1000000000"), ("odd", "0")]
+    + [(odd, "0") for odd in ("NaN", "Infinity", "1e9999999", "1e-9999999", f"1e{'9' * 40}")],
 )
 def test_quantities_are_read(text, amount):
     assert read_amount(text) == Decimal(amount)

@@ -29,8 +29,8 @@ def limit(team: Team, **hard: str) -> None:
     assert team.send(Request("PUT", f"{QUOTAS}/compute/status", {}, "application/json", used)).is_ok
 
 
-def deployment(replicas: int) -> str:
-    container = {"name": "web", "image": "shop/web:1", "resources": {"requests": {"cpu": "500m"}}}
+def deployment(replicas: int, **requests: str) -> str:
+    container = {"name": "web", "image": "shop/web:1", "resources": {"requests": {"cpu": "500m", **requests}}}
     pod = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [container]}}
     spec = {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}}, "template": pod}
     return yaml.safe_dump({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec})
@@ -49,6 +49,12 @@ def test_overview_says_what_fits(team):
     assert "default compute pods 0 4 9 ✓ fits" in text
     assert "default compute requests.cpu 0 2 2 ✓ fits" in text
     assert "Does not fit the quota" not in text
+
+
+def test_overview_sums_amounts_that_no_node_has(team):
+    text = read(team, team.plan(deployment(2, cpu="1e60", memory="1e99999999999999999999")))
+
+    assert f"2{'0' * 60}" in text
 
 
 def test_pods_that_do_not_fit_are_a_high_risk_to_acknowledge(team):

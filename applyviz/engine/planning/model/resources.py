@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Decimal, InvalidOperation
+from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
 from applyviz.engine.objects.refs import ObjectRef
@@ -33,6 +33,9 @@ PODS = ("pods", "pods")
 _BOUNDS = ("requests", "limits")
 _BINARY = ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki")
 _ENDED = ("Succeeded", "Failed")
+# Quantities beyond are none: nothing has as much, and their digits fill a page.
+_MOST_EXPONENT = 400
+_ALL_DIGITS = Context(prec=3 * _MOST_EXPONENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +54,15 @@ def read_amount(value: JSONValue) -> Decimal:
     text = str(value)
     unit = next((u for u in sorted(_FACTORS, key=len, reverse=True) if u and text.endswith(u)), "")
     try:
-        return Decimal(text.removesuffix(unit)) * _FACTORS[unit]
-    except InvalidOperation:
+        found = Decimal(text.removesuffix(unit)) * _FACTORS[unit]
+    except ArithmeticError:
         return Decimal(0)
+    return found if found.is_finite() and abs(found.adjusted()) < _MOST_EXPONENT else Decimal(0)
+
+
+def round_amount(amount: Decimal, step: str) -> Decimal:
+    """Return an amount rounded to a multiple of a step, such as `0.01`, however many digits it has."""
+    return amount.quantize(Decimal(step), context=_ALL_DIGITS)
 
 
 def _list_containers(spec: Mapping[str, Any], group: str) -> Iterator[Mapping[str, Any]]:
@@ -66,7 +75,7 @@ def write_amount(resource: str, amount: Decimal) -> str:
     if resource == "memory":
         for unit in _BINARY:
             if amount >= _FACTORS[unit]:
-                return _write((amount / _FACTORS[unit]).quantize(Decimal("0.01"))) + unit
+                return _write(round_amount(amount / _FACTORS[unit], "0.01")) + unit
     is_whole = amount == amount.to_integral_value()
     return _write(amount) if is_whole else f"{(amount * 1000).to_integral_value(ROUND_CEILING)}m"
 

@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.planning.model.quota_lines import Fit, QuotaLine
-from applyviz.engine.planning.model.resources import ResourceSum
+from applyviz.engine.planning.model.resources import ResourceSum, round_amount
 from applyviz.web.components.badges import Appearance
 
 _WORDS: dict[tuple[str, str], str | Promise] = {
@@ -48,10 +48,10 @@ class ResourceRow:
 def _write_amount(resource: str, text: str) -> str:
     amount = Decimal(text)
     if resource == "cpu":
-        return format(amount.quantize(Decimal("0.001")).normalize(), "f")
+        return format(round_amount(amount, "0.001").normalize(), "f")
     for power, unit in zip(range(6, 0, -1), _UNITS, strict=True):
         if amount >= 1024**power:
-            return f"{format((amount / 1024**power).quantize(Decimal('0.01')).normalize(), 'f')} {unit}B"
+            return f"{format(round_amount(amount / 1024**power, '0.01').normalize(), 'f')} {unit}B"
     return format(amount, "f")
 
 
