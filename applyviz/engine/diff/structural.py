@@ -163,7 +163,7 @@ def _read_quantity(value: JSONValue) -> Decimal | None:
     suffix = match[2] or ""
     if suffix[:1] in ("e", "E") and len(suffix) > 1 and suffix != "Ei":
         return Decimal(match[1] + suffix)
-    exact = Context(prec=len(value) + 40)  # Python's own would round from 28 digits on
+    exact = Context(prec=len(match[0]) + 40)  # Python's own would round from 28 digits on
     return exact.multiply(Decimal(match[1]), _SCALES.get(suffix, Decimal(1)))
 
 
