@@ -23,7 +23,7 @@ definition = {
 text = "apiVersion: shop.example/v1\\nkind: Lamp\\nmetadata: {name: lamp-%d}\\nspec: {lux: %s, hue: -0.0, dim: 1e-7}\\n"
 team = Team()
 print(team.apply(yaml.safe_dump(definition)).state)
-for number in ("1.5e+3", "1.0e+18", "1.5e+30"):
+for number in ("1.5e+3", "1.5e+20", "1.5e+30"):
     run = team.apply(*(text % (n, number) for n in range(3)))
     print(run.state, run.error)
 """
