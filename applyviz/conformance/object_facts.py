@@ -225,9 +225,11 @@ def _was_applied(planned: Planned, path: tuple[str, ...], *, any_mode: bool = Fa
     versions, is_client = planned.change.versions, planned.mode is ApplyMode.CLIENT
     if (is_client or any_mode) and get_at(versions.last_applied, path, None) is not None:
         return True
+    entries = _list_entries(versions.live or {})
     if is_client and not any_mode:
-        return False
-    known = (e for e in _list_entries(versions.live or {}) if _is_ours(e, planned) or (any_mode and _is_kubectls(e)))
+        # No live object has stringData, so last-applied made from one does not name what an Apply set there.
+        entries = [e for e in entries if e.get("operation") == "Apply" and path[0] == "stringData"]
+    known = (e for e in entries if _is_ours(e, planned) or ((any_mode or is_client) and _is_kubectls(e)))
     owned = (e.get("fieldsV1") or {} for e in known)
     return any(covering.find(trie, tuple(f"f:{element}" for element in fields(*path))) is not NOTHING for trie in owned)
 

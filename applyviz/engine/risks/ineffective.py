@@ -103,12 +103,19 @@ def _was_applied(subject: RiskSubject, path: tuple[str, ...]) -> bool:
 
 
 def _list_applied(subject: RiskSubject, part: str) -> list[str]:
-    """Return the names of the entries of a map that this manager set before."""
-    if not subject.is_server_side:
-        return list(map_at(subject.last_applied, part))
-    tries = (fields_of(entry) for entry in list_entries(subject.live) if is_ours(entry, subject))
-    found = (name for trie in tries for name in map_at(trie, field(part)))
-    return [name[2:] for name in dict.fromkeys(found) if name.startswith("f:")]
+    """Return the names of the entries of a map that this manager set before.
+
+    - A server-side apply leaves no last-applied annotation: a client-side apply that follows it reads the owners, too.
+    """
+    entries = list_entries(subject.live)
+    if subject.is_server_side:
+        ours = [entry for entry in entries if is_ours(entry, subject)]
+    else:
+        managers = (subject.field_manager, *_KUBECTL)
+        ours = [one for one in entries if one.get("operation") == "Apply" and one.get("manager") in managers]
+    found = dict.fromkeys(name for entry in ours for name in map_at(fields_of(entry), field(part)))
+    applied = () if subject.is_server_side else map_at(subject.last_applied, part)
+    return list(dict.fromkeys((*applied, *(name[2:] for name in found if name.startswith("f:")))))
 
 
 def _keeps_address(subject: RiskSubject) -> bool:

@@ -16,6 +16,7 @@ from applyviz.engine.planning.model.summary import summarize
 from applyviz.engine.planning.objects.progress import has_moved, is_rest
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.engine.risks.clientside import NO_LAST_APPLIED
+from applyviz.engine.risks.ineffective import REMOVAL_WITHOUT_EFFECT
 from applyviz.sandbox.api.estimates import EstimatingServer
 from tests.engine.planning.cluster import Box
 from tests.engine.planning.test_takeover import AFTER, BEFORE, CHANGED, CONFIG, CONFIG_PATH, PATH
@@ -209,3 +210,16 @@ def test_field_that_stays_names_no_owner_that_is_gone():
     (kept,) = [reason for reason in change.fields if render_path(reason.path) == ".spec.strategy.type"]
     assert [(owner.manager, owner.operation) for owner in kept.owners_after] == [("applyviz", "Update")]
     assert (kept.operation, kept.reason, kept.detail) == (FieldOperation.KEPT, Reason.LIVE_ONLY, "")
+
+
+def test_entry_of_a_secret_that_stays_after_the_move_is_named():
+    """The server keeps no `stringData`, so nothing of it is in the last-applied annotation that the move writes."""
+    secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {%s}\n"
+    box = made_server_side(secret % "a: one, b: two", "applyviz")
+
+    change = box.plan_one(secret % "a: uno", client())
+
+    assert [risk.facts["entry"] for risk in change.risks if risk.kind is REMOVAL_WITHOUT_EFFECT] == ["b"]
+    box.apply(secret % "a: uno", client())
+    assert sorted(box.get("/api/v1/namespaces/default/secrets/s")["data"]) == ["a", "b"]
+    assert box.plan_one(secret % "a: uno", client()).operation is Operation.UNCHANGED
