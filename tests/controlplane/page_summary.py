@@ -249,7 +249,7 @@ def judge_line(pages: Pages, line: str, all_told: list[Told]) -> None:
         ),
         r"All pods stop with the replaced workloads?, .+": lambda m: any(told.pods == 0 for told in new),
         r"Scaled to 0: (.+)": lambda m: all(
-            bool(told.pods) and get_at(told.after, ("spec", "replicas")) == 0
+            get_at(told.before, ("spec", "replicas"), 1) > 0 and get_at(told.after, ("spec", "replicas")) == 0
             for told in all_told
             if told.name in m[1].split(", ")
         ),
@@ -314,7 +314,8 @@ def _judge_pods(pages: Pages, rows: list[list[str]], all_told: list[Told]) -> No
     for told in revised:
         path = ("metadata", "annotations", "deployment.kubernetes.io/revision")
         moved = get_at(told.before, path) != get_at(told.after, path)
-        pages.expect("revision of the controller", is_true=moved == told.restarts, where=told.name)
+        is_rolled = told.restarts or (not told.pods and get_at(told.before, TEMPLATE) != get_at(told.after, TEMPLATE))
+        pages.expect("revision of the controller", is_true=moved == is_rolled, where=told.name)
 
 
 def _judge_resources(pages: Pages, rows: list[list[str]], all_told: list[Told]) -> None:
