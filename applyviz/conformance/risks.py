@@ -251,6 +251,15 @@ class Facts:
         before, after = (get_at(obj, ("spec", "policyTypes"), None) or [] for obj in (self.live, self.after))
         return bool(after) and not set(before) <= set(after)
 
+    @property
+    def allows_nothing(self) -> bool:
+        """Whether a live NetworkPolicy has no rule for a direction, and had one or did not apply to it."""
+        before, after = (get_at(obj, ("spec",), None) or {} for obj in (self.live, self.after))
+        return self.live is not None and any(
+            not after.get(one.lower()) and (before.get(one.lower()) or one not in (before.get("policyTypes") or ()))
+            for one in after.get("policyTypes") or ()
+        )
+
     def opens(self, *path: str) -> bool:
         """Whether a list of an object gets an empty entry."""
         before, after = (get_at(obj, path, None) or [] for obj in (self.live, self.after))
@@ -305,6 +314,7 @@ PREDICATES: Mapping[str, Predicate] = {
     "open-policy": lambda f: (
         f.gvk.kind == "NetworkPolicy" and (f.opens("spec", "ingress") or f.opens("spec", "egress"))
     ),
+    "allows-nothing": lambda f: f.gvk.kind == "NetworkPolicy" and f.allows_nothing,
     "restricts-less": lambda f: f.gvk.kind == "NetworkPolicy" and f.gives_up_direction,
     "container-restarts": lambda f: object_facts.restarts_container(f.planned),
     "address-lost": lambda f: f.gvk.kind == "Service" and f.is_written and object_facts.gives_up_address(f.planned),

@@ -36,6 +36,10 @@ SERVICE = "{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {type: Clu
 POD = "spec: {serviceAccountName: a, containers: [{name: c, image: 'a:1', args: [a, b], env: [{name: A}]}]}"
 ACCOUNT = DEPLOYMENT.replace("spec: {containers: [{name: web, image: 'web:1'}]}", POD)
 ENV = ACCOUNT
+POLICY_RULES = (
+    "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: p}, spec: {podSelector: {}, "
+    "policyTypes: [Ingress, Egress], egress: [{ports: [{port: 53}]}]}}"
+)
 POLICY_TYPES = POLICY.replace("podSelector: {}, ", "podSelector: {}, policyTypes: [Ingress, Egress], ", 1)
 CLASS = "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: p}, value: 1}"
 CASES = [
@@ -49,6 +53,7 @@ CASES = [
     ("unknown-field", DEPLOYMENT, DEPLOYMENT.replace("replicas: 2", "replica: 2")),
     ("repeating-patch", POLICY, POLICY.replace("80", "81")),
     ("restricts-less", POLICY_TYPES, POLICY_TYPES.replace("policyTypes: [Ingress, Egress], ", "")),
+    ("allows-nothing", POLICY_RULES, POLICY_RULES.replace(", egress: [{ports: [{port: 53}]}]", "")),
     ("secret-content", SECRET, SECRET.replace("eA==", "eQ==")),
     ("rbac", ROLE, ROLE.replace("get", "list")),
     ("exposed", SERVICE, SERVICE.replace("ClusterIP", "NodePort")),

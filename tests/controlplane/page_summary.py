@@ -119,6 +119,10 @@ CLAIMS: Mapping[str, Claim] = {
     "atomic-list-replaced": lambda told, risk: told.fact(risk.path).was and not told.fact(risk.path).is_same,
     "exposed": lambda told, risk: told.fact(risk.path).after == risk.facts["how"],
     "open-policy": lambda told, risk: {} in told.fact(risk.path).after,
+    "allows-nothing": lambda told, risk: (
+        risk.facts["direction"].capitalize() in get_at(told.after, ("spec", "policyTypes"), ())
+        and not get_at(told.after, ("spec", risk.facts["direction"]), ())
+    ),
     "restricts-less": lambda told, risk: (
         risk.facts["direction"].capitalize() in told.fact(risk.path).before
         and risk.facts["direction"].capitalize() not in told.fact(risk.path).after

@@ -80,6 +80,11 @@ RESTRICTS_LESS = RiskKind(
     "Restricts less traffic",  # other policies may restrict the same pods
     "The policy no longer applies to {direction}, so it no longer restricts that traffic.",
 )
+ALLOWS_NOTHING = RiskKind(
+    "allows-nothing",
+    "Allows no traffic",
+    "The policy applies to {direction} without a rule, so it allows none of that traffic.",
+)
 INJECTED_VALUE = RiskKind(
     "injected-value",
     "Injected certificate replaced",
@@ -230,6 +235,20 @@ def find_open_policy(subject: RiskSubject) -> Iterator[Risk]:
         if kept and one not in kept:  # an object that the server did not complete may lack the default
             position = position_of(subject, ("spec", "policyTypes"))
             yield RESTRICTS_LESS.at(fields("spec", "policyTypes"), {"direction": str(one).lower()}, position)
+
+
+@rule(165)
+def find_empty_policy(subject: RiskSubject) -> Iterator[Risk]:
+    """Yield the directions of a live NetworkPolicy that lose their last rule, or to which it now applies without any."""
+    if subject.ref.key[:2] != ("networking.k8s.io", "NetworkPolicy") or subject.live is None:
+        return
+    types = list_at(subject.live, "spec", "policyTypes")
+    for one in list_at(subject.result, "spec", "policyTypes") if subject.manifest is not None else ():
+        name = str(one).lower()
+        was_open = one not in types or list_at(subject.live, "spec", name)
+        if was_open and not list_at(subject.result, "spec", name):
+            position = position_of(subject, ("spec", name))
+            yield ALLOWS_NOTHING.at(fields("spec", name), {"direction": name}, position)
 
 
 def _list_bundles(trie: JSONObject, path: FieldPath = ()) -> Iterator[FieldPath]:
