@@ -239,7 +239,7 @@ def find_open_policy(subject: RiskSubject) -> Iterator[Risk]:
 
 @rule(165)
 def find_empty_policy(subject: RiskSubject) -> Iterator[Risk]:
-    """Yield the directions of a live NetworkPolicy that lose their last rule, or to which it now applies without any."""
+    """Yield the directions of a live NetworkPolicy that lose their last rule, or to which it now applies with none."""
     if subject.ref.key[:2] != ("networking.k8s.io", "NetworkPolicy") or subject.live is None:
         return
     types = list_at(subject.live, "spec", "policyTypes")
