@@ -27,6 +27,8 @@ from tests.stories import Team, config_map
 
 pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
 ANSWER = {"version": "v9", "forged": True}
+FORGED = "the question is forged: it was not made by this installation"
+DONE = WorkerRequestState.DONE
 
 
 @pytest.fixture
@@ -63,7 +65,7 @@ def test_a_revert_that_was_inserted_opens_no_review(team: Team, run: ApplyRun, m
     request = work(insert(WorkerRequestKind.UNDO, team.alice, {"run": run.number}, mac=mac))
 
     assert (request.state, Review.objects.count()) == (WorkerRequestState.REFUSED, 1)
-    assert request.reasons == ["the question is forged: it was not made by this installation"]
+    assert request.reasons == [FORGED]
 
 
 CHANGES: dict[str, Callable[[Team], dict[str, object]]] = {
@@ -85,6 +87,7 @@ def test_a_question_that_was_changed_is_not_answered(team: Team, run: ApplyRun, 
     request = work(request)
 
     assert (request.state, Review.objects.count()) == (WorkerRequestState.REFUSED, 1)
+    assert request.reasons == [FORGED]
 
 
 def test_a_question_is_not_asked_again_by_a_copy(team: Team, run: ApplyRun) -> None:
@@ -136,11 +139,10 @@ def test_a_sealed_answer_of_another_is_not_used(team: Team, monkeypatch: pytest.
 
     def forge(_seconds: float) -> None:
         row = WorkerRequest.objects.get()
-        if is_answered:
-            worker_requests.answer_worker_request(row.pk)
         answer = sealing_keys.seal(json.dumps(ANSWER).encode(), row.reply_to, row.answer_location)
-        done = {"state": WorkerRequestState.DONE, "finished_at": clock.now(), "sealed_result": answer}
-        WorkerRequest.objects.filter(pk=row.pk).update(**done)
+        WorkerRequest.objects.filter(pk=work(row).pk if is_answered else row.pk).update(
+            sealed_result=answer, **({} if is_answered else {"state": DONE, "finished_at": clock.now()})
+        )
 
     monkeypatch.setattr(worker_questions, "pause", forge)
     question = WorkerQuestion(WorkerRequestKind.STATE, team.alice, team.cluster)
