@@ -75,6 +75,9 @@ CHANGES: dict[str, Callable[[Team], dict[str, object]]] = {
     "another origin": lambda team: {"origin": {"session": "s", "address": "10.0.0.1", "agent": ""}},
     "another secret": lambda team: {"sealed": Sealed(b"another")},
     "another reader": lambda team: {"reply_to": "x" * 40},
+    "another cluster": lambda team: {"cluster": team.cluster},
+    "another key": lambda team: {"key": "0" * 64},
+    "another time": lambda team: {"created_at": clock.now() - timedelta(seconds=9)},
     "a later end": lambda team: {"expires_at": clock.now() + timedelta(days=1)},
 }
 
@@ -159,7 +162,10 @@ def test_a_refusal_is_genuine_too(team: Team, run: ApplyRun) -> None:
         worker_questions.read_answer(request)
 
     assert genuine.value.status in (403, 404)
-    WorkerRequest.objects.filter(pk=request.pk).update(reasons=["call the number below"])
-    request.refresh_from_db()
-    with pytest.raises(RefusedError, match="changed in the database"):
-        worker_questions.read_answer(request)
+    stored = {name: getattr(request, name) for name in ("reasons", "status", "state", "finished_at")}
+    changed = {"reasons": ["call the number below"], "status": 202, "state": DONE, "finished_at": clock.now()}
+    for name, value in changed.items():
+        WorkerRequest.objects.filter(pk=request.pk).update(**{**stored, name: value})
+        request.refresh_from_db()
+        with pytest.raises(RefusedError, match="changed in the database"):
+            worker_questions.read_answer(request)
