@@ -88,6 +88,7 @@ def test_arrivals_tell_objects_since_the_last_ones(planning):
     assert (first.name, first.cursor) == ("objects", "1")
     assert json.loads(first.data) == {"done": 1, "expected": 9}
     assert find_arrivals(planning.pk, "1") is None
+    assert find_arrivals(planning.pk, "9" * 5_000) == first, "the page sends its cursor"
     ObjectChange.objects.filter(plan=planning).delete()
     assert find_arrivals(planning.pk, "1") == StreamEvent("moved", "{}", "0")
 

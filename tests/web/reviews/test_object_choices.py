@@ -208,6 +208,12 @@ def test_overview_offers_the_replacement_beside_what_is_left_out(author, many):
     assert [text for text in ("2 objects are left out", "Replace Job/migrate") if text not in page] == []
 
 
+def test_number_of_any_length_is_no_object(author, many):
+    assert (
+        author.post(address_all(many, "plan-others"), {"objects": ["9" * 5_000], "reason": "later"}).status_code == 422
+    )
+
+
 @pytest.mark.core(1)
 @pytest.mark.parametrize("chosen", [[], ["web"]], ids=["none", "one that is broken"])
 def test_objects_that_a_replacement_does_not_help_cannot_be_replaced_together(author, many, chosen):

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 
+from applyviz.engine.objects.golang import read_digits
 from applyviz.records.enums import PlanState
 from applyviz.records.models import Plan
 from applyviz.web.frame.streams import StreamEvent
 
 
 def _read_count(cursor: str) -> int:
-    return int(cursor) if cursor.isascii() and cursor.isdigit() else 0
+    return read_digits(cursor) or 0
 
 
 def find_arrivals(plan_id: int, cursor: str) -> StreamEvent | None:

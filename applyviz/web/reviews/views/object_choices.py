@@ -7,6 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
+from applyviz.engine.objects.golang import read_digits
 from applyviz.records.enums import PlanState
 from applyviz.records.models import Plan
 from applyviz.web.frame.view_guard import PageRequest, requires
@@ -93,6 +94,6 @@ def plan_others(request: PageRequest, number: int, plan: int) -> HttpResponse:
         else:
             following = reviews.replan_review(found.review, by=request.user, options=options, seen=found)
             return redirect("reviews:show-plan", number, following.number)
-    ticked = {int(n) for n in request.POST.getlist("objects") if n.isdecimal()} if request.method == "POST" else None
+    ticked = set(map(read_digits, request.POST.getlist("objects"))) if request.method == "POST" else None
     context = {"form": form, "page": page, "plan": found, "ticked": ticked}
     return render(request, "reviews/plan_others.html", context, status=422 if request.method == "POST" else 200)
