@@ -165,11 +165,25 @@ def test_groups_stand_below_each_other_and_have_a_heading_if_there_are_several()
 
     drawing = draw(boxes, band, [Line(3, 1), Line(3, 2)], middle=2)
 
-    assert [group for group, _ in drawing.groups] == [0, 1, 0, 1]
+    assert [group for group, *_ in drawing.groups] == [0, 1, 0, 1]
     tops = drawing.picture.tops
     assert tops[2] < tops[1]
-    assert [tops[2], tops[1]] == [top + 24 for _, top in drawing.groups[:2]]
+    assert [tops[2], tops[1]] == [top + 20 for *_, top in drawing.groups[:2]]
     assert draw(boxes[1:], [], [], middle=2).groups == ()
+
+
+def test_small_groups_of_the_band_are_side_by_side_while_they_fit() -> None:
+    sizes = (6, 2, 1, 2, 3)
+    band = [Box(10 * group + n, 0, group=group) for group, size in enumerate(sizes) for n in range(size)]
+
+    drawing = draw([], band, [], middle=2)
+
+    columns, tops = drawing.columns, drawing.picture.tops
+    assert [(group, at) for group, at, _ in drawing.groups] == [(0, 0), (1, 0), (2, 2), (3, 0), (4, 2)]
+    assert [columns[n] for n in (10, 11, 20, 30, 31, 40, 41, 42)] == [0, 1, 2, 0, 1, 2, 3, 4]
+    assert [tops[10], tops[11], tops[20]] == [drawing.groups[1][2] + 20] * 3
+    assert tops[30] == tops[40] == tops[10] + PITCH + 20
+    assert len({(columns[n], tops[n]) for n in tops}) == len(band)
 
 
 def test_lines_go_from_left_to_right_around_a_column_and_back() -> None:

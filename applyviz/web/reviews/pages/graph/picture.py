@@ -94,7 +94,7 @@ class DrawnGraph:
     width: int
     height: int
     band: int
-    groups: tuple[tuple[int, str], ...] = ()
+    groups: tuple[tuple[int, int, str], ...] = ()
 
 
 def name_line_style(edge: GraphEdge) -> str:
@@ -286,7 +286,7 @@ def draw_graph(graph: ShownGraph, painter: Painter) -> DrawnGraph:
         width=PICTURE,
         height=drawing.picture.height,
         band=drawing.band,
-        groups=tuple((top, names[group] or _("cluster-scoped")) for group, top in drawing.groups),
+        groups=tuple((COLUMNS[at], top, names[group] or _("cluster-scoped")) for group, at, top in drawing.groups),
     )
 
 
