@@ -12,6 +12,7 @@ from applyviz.engine.objects.paths import fields
 from applyviz.engine.planning.digest.serialize import options_from_json, options_to_json
 from applyviz.engine.requests.options import ApplyOptions, Handover, Order, Prune, PruneMode, Replacement
 from applyviz.records import triggers
+from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.web.reviews.pages import comparison
 from applyviz.web.reviews.pages.sources.option_words import LABELS, compare_options, list_values
 from applyviz.workflow.approvals import approving
@@ -51,6 +52,11 @@ def replan(team, plan, **more):
     return made
 
 
+def bundle(*texts):
+    files = (BundledFile(f"{n}.yaml", text.encode()) for n, text in enumerate(texts))
+    return SourceBundle(tuple(files))
+
+
 def read(answer):
     return answer.content.decode().replace("<wbr>", "")
 
@@ -71,6 +77,54 @@ def test_comparison_names_field_values_and_mover(team, bobs):
     assert "masked" not in html
     for word in ("data.colour", "red", "green", "kubectl-edit"):
         assert word in html
+
+
+def test_equal_changes_of_manifest_and_result_are_one_line(team, bobs):
+    first = team.plan(config_map(name="added", colour="blue"))
+    replan(team, first, bundle=bundle(config_map(name="added", colour="green")))
+
+    html = read(show(bobs, first))
+
+    assert len(re.findall(r'<span class="dim">manifest, after apply</span>', html)) == 1
+    assert "Field owners in the cluster" not in html  # a new object has none
+
+
+def test_long_values_are_compared_line_by_line(team, bobs):
+    lines = [f"line {number}" for number in range(400)]
+    first = team.plan(config_map(page="\n".join(lines)))
+    replan(team, first, bundle=bundle(config_map(page="\n".join([*lines[:200], "other", *lines[201:]]))))
+
+    html = read(show(bobs, first))
+
+    assert "line 200" in html
+    assert "other" in html
+    assert "line 100" not in html
+    assert "see the diff" not in html, "this page has no diff view"
+
+
+def test_first_objects_are_open_and_all_others_are_one_line_each(team, bobs):
+    def make(value):
+        return [config_map(name=f"m{n:02}", **{f"key-{k}": value for k in range(7)}) for n in range(42)]
+
+    first = team.plan(*make("1"))
+    replan(team, first, bundle=bundle(*make("2")))
+
+    html = read(show(bobs, first))
+
+    assert "42 of 42 objects differ" in html
+    assert html.count('<details class="moved" open>') == comparison.OPEN_LINES // 7
+    assert html.count('<details class="moved"') == comparisons.MOST_DETAILED
+    assert html.count("Open one of these objects to see its fields:") == 1
+
+
+def test_objects_that_only_the_first_plan_has_are_counted(team, bobs):
+    first = team.plan(config_map(name="a", colour="blue"), config_map(name="b", colour="blue"))
+    replan(team, first, bundle=bundle(config_map(name="a", colour="blue")))
+
+    html = read(show(bobs, first))
+
+    assert "1 of 2 objects differ" in html
+    assert "not in the second plan" in html
 
 
 def test_secrets_that_stayed_do_not_look_moved(team, bobs):

@@ -5,17 +5,17 @@ The page details a bounded number of objects and fields and says how many it omi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.urls import reverse
-from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from applyviz.engine.objects.paths import element_value
 from applyviz.engine.objects.refs import ObjectRef
-from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.objects.values import JSONValue, is_same_json
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.digest.comparison import FieldMove, ObjectMove, Pair
 from applyviz.engine.planning.digest.serialize import options_from_json
@@ -27,8 +27,9 @@ from applyviz.web.components.badges import OBJECT_STYLES, Appearance
 from applyviz.web.components.notices import Notice
 from applyviz.web.components.object_links import link_change
 from applyviz.web.components.owners import OwnerChip, present_owners
-from applyviz.web.components.values import ABSENT, Shown, show_value
+from applyviz.web.components.values import ABSENT, PREVIEW_LINES, Shown, show_value
 from applyviz.web.reviews.pages.sources.option_words import ObjectDifference, compare_options
+from applyviz.web.reviews.pane.diff_lines import DiffRow, diff_values
 from applyviz.web.reviews.pane.fields import render_short
 from applyviz.web.reviews.pane.resolutions import RESOLUTION_WORDS
 from applyviz.workflow import worker_requests
@@ -37,16 +38,20 @@ from applyviz.workflow.plans import comparisons
 from applyviz.workflow.plans.comparisons import MOST_DETAILED, Differing
 from applyviz.workflow.plans.live_values import hides
 
-FIELDS, NAMED = 30, 3
+FIELDS, NAMED, OPEN_LINES = 30, 3, 60
 
 
 @dataclass(frozen=True, slots=True)
 class MovedValue:
-    """One version of a field in both plans; None where the field is absent."""
+    """Versions of a field with the same values in both plans; None where the field is absent.
 
-    word: str | Promise
+    - `lines`: the differing lines of two long values, in place of the values.
+    """
+
+    word: str
     first: Shown | None
     second: Shown | None
+    lines: tuple[DiffRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +85,17 @@ class MovedObject:
     more: int = 0
     is_detailed: bool = True
     is_another_object: bool = False
+    is_open: bool = True
+
+    @property
+    def has_owners(self) -> bool:
+        """Return whether any of its fields has an owner or a mover in the cluster; a new object has none."""
+        return any(field.movers or field.owners_before or field.owners_after for field in self.fields)
+
+    @property
+    def size(self) -> int:
+        """Return how many of its fields differ."""
+        return len(self.fields) + self.more
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +126,28 @@ def _show(value: Any) -> Shown | None:
     return show_value(ABSENT if value is MISSING else value)
 
 
+def _present_values(move: FieldMove) -> Iterator[MovedValue]:
+    """Yield what differs; versions that differ alike, as manifest and after apply often do, are one."""
+    moved = [(str(word), pair) for name, word in _VERSIONS if (pair := getattr(move, name)) is not None]
+    name = str(element_value(move.path[-1]))
+    while moved:
+        pair = moved[0][1]
+        alike = [word for word, other in moved if _is_same_pair(pair, other)]
+        moved = [one for one in moved if one[0] not in alike]
+        sides = [ABSENT if value is MISSING else value for value in (pair.first, pair.second)]
+        lines = diff_values(name, *sides, has_diff=False)
+        yield MovedValue(", ".join(alike), _show(pair.first), _show(pair.second), lines)
+
+
+def _is_same_pair(one: Pair, other: Pair) -> bool:
+    sides = ((one.first, other.first), (one.second, other.second))
+    return all(a is b or (a is not MISSING and b is not MISSING and is_same_json(a, b)) for a, b in sides)
+
+
 def _present_field(move: FieldMove, you: str) -> MovedField:
-    pairs: list[tuple[str | Promise, Pair | None]] = [(word, getattr(move, name)) for name, word in _VERSIONS]
     return MovedField(
         render_short(move.path),
-        tuple(MovedValue(word, _show(pair.first), _show(pair.second)) for word, pair in pairs if pair is not None),
+        tuple(_present_values(move)),
         present_owners(move.movers, you=you),
         present_owners(move.owners_first, you=you),
         present_owners(move.owners_second, you=you),
@@ -178,6 +211,24 @@ def _find_shown(first: Plan, second: Plan) -> tuple[comparisons.Differing, ...]:
     return tuple(one for one in comparisons.find_differing(first, second) if not hides(second, one.row))
 
 
+def _count_objects(second: Plan, found: Iterable[Differing]) -> int:
+    """Return how many objects the two plans have together."""
+    return int(sum(second.counts.values())) + sum(one.second is None for one in found)
+
+
+def _count_lines(value: MovedValue) -> int:
+    sides = (min(side.lines, PREVIEW_LINES) for side in (value.first, value.second) if side is not None)
+    return len(value.lines) or max(1, sum(sides) - 1)
+
+
+def _choose_open(objects: Iterable[MovedObject]) -> Iterator[bool]:
+    """Yield whether the fields of an object are shown at once: as long as all of them so far take few lines."""
+    shown = 0
+    for one in objects:
+        shown += sum(_count_lines(value) for field in one.fields for value in field.values)
+        yield shown <= OPEN_LINES
+
+
 def present_comparison(first: Plan, second: Plan, *, after: int = 0) -> ComparePage:
     """Return the page; the plans belong to one review. Raises `WaitingError` while a worker compares their secrets."""
     you = options_from_json(second.options).field_manager
@@ -185,6 +236,7 @@ def present_comparison(first: Plan, second: Plan, *, after: int = 0) -> CompareP
     detailed, rest = found[:MOST_DETAILED], found[MOST_DETAILED:]
     moves = worker_requests.compare_objects(first, second, detailed, is_waited_for=True, after=after)
     objects = [_present_object(o, first, second, m, you) for o, m in zip(detailed, moves, strict=True)]
+    objects = [replace(one, is_open=is_open) for one, is_open in zip(objects, _choose_open(objects), strict=True)]
     objects += [_present_object(one, first, second, None, you) for one in rest]
     differences = _compare_frames(first, second)
     is_same = first.digest == second.digest
@@ -196,7 +248,7 @@ def present_comparison(first: Plan, second: Plan, *, after: int = 0) -> CompareP
         second=second,
         numbers=tuple(complete.values_list("number", flat=True)),
         is_same=is_same,
-        headline=_headline(len(found), sum(second.counts.values()), has_frame=not is_same),
+        headline=_headline(len(found), _count_objects(second, found), has_frame=not is_same),
         approval_note=_describe_approval(second, is_same=is_same),
         differences=differences,
         objects=tuple(objects),

@@ -209,10 +209,10 @@ def count_sides(change: PlannedObject) -> tuple[int, int]:
     return sum(row.before is not None for row in found), sum(row.after is not None for row in found)
 
 
-def diff_values(name: str, before: JSONValue, after: JSONValue) -> tuple[DiffRow, ...]:
+def diff_values(name: str, before: JSONValue, after: JSONValue, *, has_diff: bool = True) -> tuple[DiffRow, ...]:
     """Return the first differing lines of two long values of a field; empty for short values.
 
-    - The last row says how many lines are left out.
+    - The last row says how many lines are left out; `has_diff`: the page has a diff view that shows them.
     """
     if before is ABSENT or after is ABSENT or (_is_short(before) and _is_short(after)):
         return ()
@@ -225,9 +225,15 @@ def diff_values(name: str, before: JSONValue, after: JSONValue) -> tuple[DiffRow
     shown = list(_present_rows(rows[:SHOWN], _NO_GUTTER))
     hidden += _count_lines(rows[SHOWN:])
     if hidden:
-        text = ngettext("%(n)d more line: see the diff", "%(n)d more lines: see the diff", hidden) % {"n": hidden}
-        shown.append(DiffRow("fold", fold=text, is_rest=True))
+        shown.append(_state_rest(hidden, has_diff=has_diff))
     return tuple(shown)
+
+
+def _state_rest(hidden: int, *, has_diff: bool = False) -> DiffRow:
+    text = ngettext("%(n)d more line", "%(n)d more lines", hidden)
+    if has_diff:
+        text = ngettext("%(n)d more line: see the diff", "%(n)d more lines: see the diff", hidden)
+    return DiffRow("fold", fold=text % {"n": hidden}, is_rest=True)
 
 
 def _count_lines(rows: Iterable[PairedRow | Fold]) -> int:
@@ -241,8 +247,7 @@ def diff_manifests(gvk: GroupVersionKind, before: JSONObject | None, after: JSON
     """
     rows = fold_rows(unify_rows(diff_lines(before, after, root=find_root(gvk))))
     shown, hidden = tuple(_present_rows(rows[:OF_MANIFEST], _NO_GUTTER)), _count_lines(rows[OF_MANIFEST:])
-    text = ngettext("%(n)d more line", "%(n)d more lines", hidden) % {"n": hidden}
-    return (*shown, DiffRow("fold", fold=text, is_rest=True)) if hidden else shown
+    return (*shown, _state_rest(hidden)) if hidden else shown
 
 
 def _look_inside(name: str, before: JSONValue, after: JSONValue) -> tuple[PairedRow | Fold, ...]:
