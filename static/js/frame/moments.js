@@ -9,6 +9,7 @@ const language = document.documentElement.lang || "en";
 const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto", style: "short" });
 const day = new Intl.DateTimeFormat(language, { day: "numeric", month: "short", year: "numeric" });
 const local = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "long" });
+let isPrinting = false;
 
 /** The words for a distance in seconds, undefined from 30 days on. */
 function describe(seconds) {
@@ -31,16 +32,23 @@ function show(element, now) {
 }
 
 function showAll() {
+  if (isPrinting) return; // paper keeps the absolute time, whatever the timer or a swap does meanwhile
   const now = Date.now();
   for (const element of document.querySelectorAll(SELECTOR)) show(element, now);
 }
 
-function restore() {
+function beginPrint() {
+  isPrinting = true;
   for (const element of document.querySelectorAll("time[data-absolute]")) element.textContent = element.dataset.absolute;
+}
+
+function endPrint() {
+  isPrinting = false;
+  showAll();
 }
 
 showAll();
 setInterval(showAll, EVERY);
 document.addEventListener("htmx:after:swap", showAll);
-addEventListener("beforeprint", restore);
-addEventListener("afterprint", showAll);
+addEventListener("beforeprint", beginPrint);
+addEventListener("afterprint", endPrint);
