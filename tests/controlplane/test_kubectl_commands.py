@@ -30,6 +30,19 @@ spec:
     spec: {containers: [{name: web, image: "shop/web:1"}]}
 """
 MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: NAME}\ndata: {k: '1'}\n"
+BINDING = """- apiVersion: rbac.authorization.k8s.io/v1
+  kind: RoleBinding
+  metadata: {name: NAME}
+  roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}
+  subjects: [{kind: ServiceAccount, name: web, namespace: cmp}]
+"""
+BINDINGS = "apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBindingList\nitems:\n" + BINDING
+SERVICE = """- apiVersion: v1
+  kind: Service
+  metadata: {name: listed}
+  spec: {selector: {app: web}, ports: [{port: 80, targetPort: "8080"}]}
+"""
+LIST = "apiVersion: v1\nkind: List\nitems:\n" + SERVICE + BINDING
 MADE_UP = (
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}", "UID"),
     (r"\d{4}-\d\d-\d\d[T ][\d:.]+( [+-]\d+|Z)?", "TIME"),
@@ -43,6 +56,11 @@ def write_files(folder: Path) -> None:
     (folder / "set").mkdir()
     (folder / "web.yaml").write_text(WEB)
     (folder / "web2.yaml").write_text(WEB.replace("web:1", "web:2"))
+    (folder / "list.yaml").write_text(LIST.replace("NAME", "listed"))
+    (folder / "bindings.yaml").write_text(BINDINGS.replace("NAME", "bound"))
+    (folder / "bad-list.yaml").write_text(LIST.replace("{port: 80", "{prot: 80").replace("roleRef:", "roleref:"))
+    (folder / "bad-bindings.yaml").write_text(BINDINGS.replace("kind: ServiceAccount, ", "kind: [], nmae: x, "))
+    (folder / "kindless-list.yaml").write_text("apiVersion: v1\nkind: List\nitems: [{metadata: {name: a}}]\n")
     for name in ("a", "b"):
         (folder / "set" / f"{name}.yaml").write_text(MAP.replace("NAME", name))
 

@@ -6,6 +6,7 @@ import json
 import pytest
 
 from applyviz.engine.objects.exchange import JSON, Request
+from applyviz.sandbox.api import openapi_v2
 from applyviz.sandbox.api.http import BODY_LIMIT, HttpFace
 from applyviz.sandbox.api.server import Sandbox
 from applyviz.sandbox.api.tables import render_age
@@ -129,6 +130,31 @@ def test_openapi_tells_kinds_and_what_patches_they_take(call):
     assert "application/strategic-merge-patch+json" in patch["requestBody"]["content"]
     references = json.dumps(document).split('"$ref": "#/components/schemas/')[1:]
     assert {r.partition('"')[0] for r in references} <= set(document["components"]["schemas"])
+
+
+def test_old_openapi_has_the_kinds_of_lists_and_every_definition_that_they_need(call):
+    _, document, headers = call("GET", "/openapi/v2", accept="application/json")
+
+    assert headers["Content-Type"] == "application/json"
+    definitions = document["definitions"]
+    items = definitions["io.k8s.api.rbac.v1.RoleBindingList"]["properties"]["items"]["items"]
+    assert items == {"$ref": "#/definitions/io.k8s.api.rbac.v1.RoleBinding"}
+    references = json.dumps(document).split('"$ref": "#/definitions/')[1:]
+    assert {r.partition('"')[0] for r in references} <= set(definitions)
+    quantity = definitions["io.k8s.apimachinery.pkg.api.resource.Quantity"]
+    assert quantity == {"type": "string"}
+
+
+@pytest.mark.parametrize("form", ["spec.v2@v1.0", "spec.v2.v1.0"])
+def test_old_openapi_is_protobuf_for_clients_that_read_nothing_else(sandbox, form):
+    face = HttpFace(sandbox, {"secret-token": "alice"}.get, lambda: NOW)
+    accept = f"application/com.github.proto-openapi.{form}+protobuf"
+    headers = {"authorization": "Bearer secret-token", "accept": accept}
+
+    response = face.handle("GET", "/openapi/v2", "", headers)
+
+    assert (response.status, response.headers) == (200, [("Content-Type", openapi_v2.PROTOBUF)])
+    assert response.body.startswith(b"\x0a\x032.0")  # field 1 of a document: its version of Swagger
 
 
 def test_watch_tells_what_is_there_and_ends(call):

@@ -1,6 +1,6 @@
 """Serve discovery, version and OpenAPI documents, which a client reads before it knows any resource.
 
-Rule: https://kubernetes.io/docs/concepts/overview/kubernetes-api/ (discovery, OpenAPI v3). Built-in groups come from
+Rule: https://kubernetes.io/docs/concepts/overview/kubernetes-api/ (discovery, OpenAPI). Built-in groups come from
 the bundled documents, groups of custom resources from their definitions.
 """
 
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from applyviz.engine.objects.values import JSONObject, MutableObject
 from applyviz.engine.schema.builtin import RELEASE
 from applyviz.engine.schema.model import Resource
+from applyviz.sandbox.api import openapi_v2
 from applyviz.sandbox.api.openapi import find_openapi
 from applyviz.sandbox.storage.cluster import SandboxCluster
 from applyviz.sandbox.storage.resources import builtin_resources
@@ -137,6 +138,8 @@ def find_document(path: str, cluster: SandboxCluster) -> JSONObject | None:
         return dict(VERSION)
     if path in ("/healthz", "/livez", "/readyz"):
         return {"status": "ok"}
+    if path == openapi_v2.PATH:
+        return openapi_v2.assemble_document()
     if path.startswith("/openapi/"):
         return find_openapi(path, cluster)
     return _find_discovery(path, cluster)

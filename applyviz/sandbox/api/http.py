@@ -21,6 +21,7 @@ from applyviz.engine.objects.values import JSONObject
 from applyviz.kubernetes.parity.json_text import simplify
 from applyviz.kubernetes.parity.payloads import Payload, UnreadableError, read_yaml
 from applyviz.kubernetes.parity.status import StatusError, bad_request, no_such_path
+from applyviz.sandbox.api import openapi_v2
 from applyviz.sandbox.api.access_reviews import RequestUser
 from applyviz.sandbox.api.representations import find_form, shape_body, shape_event
 from applyviz.sandbox.api.server import Sandbox
@@ -125,6 +126,8 @@ class HttpFace:
         accept = headers.get("accept", "")
         if request.path in ("/api", "/apis") and "as=APIGroupDiscoveryList" in accept:
             return _render(Answer(200, self._sandbox.discover(request.path)), _AGGREGATED)
+        if request.path == openapi_v2.PATH and request.method == "GET" and openapi_v2.is_protobuf(accept):
+            return Response(200, [("Content-Type", openapi_v2.PROTOBUF)], openapi_v2.encode_document())
         if self._sandbox.simulates_workloads and request.method == "GET" and request.path.endswith(_LOG):
             return self._read_log(request)
         user = _manager(headers.get("user-agent", ""))

@@ -2,7 +2,7 @@
 
 Rule: https://kubernetes.io/docs/concepts/overview/kubernetes-api/#openapi-v3. Definitions are the bundled ones and
 those of CustomResourceDefinitions; of the paths only PATCH is included, because clients read nothing else (content
-types, `fieldValidation`). There is no OpenAPI v2: clients fall back to v3.
+types, `fieldValidation`). `openapi_v2` serves the older document.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _link(value: Any) -> Any:
     return [_link(v) for v in value] if isinstance(value, list) else value
 
 
-def _collect(names: list[str]) -> MutableObject:
+def collect_definitions(names: list[str]) -> MutableObject:
     """Return definitions and everything that they refer to."""
     found: MutableObject = {}
     while names:
@@ -105,7 +105,7 @@ def _builtin_document(group: str, version: str) -> JSONObject | None:
     named = {r.plural: (kinds[f"{r.gvk.api_version}/{r.gvk.kind}"], r) for r in chosen if _key(r) in kinds}
     if not named:
         return None
-    schemas = _collect([name for (name, _), _ in named.values()])
+    schemas = collect_definitions([name for (name, _), _ in named.values()])
     paths: MutableObject = {}
     for (name, is_strategic), resource in named.values():
         schemas[name] = _mark(schemas[name], resource)
@@ -129,7 +129,7 @@ def _custom_schema(schema: JSONObject | None) -> MutableObject:
 
 
 def _custom_document(group: str, version: str, cluster: SandboxCluster) -> JSONObject | None:
-    schemas, paths = _collect([OBJECT_META]), {}
+    schemas, paths = collect_definitions([OBJECT_META]), {}
     for definition in cluster.registry.list_definitions():
         spec = definition["spec"]
         entry = next((v for v in spec["versions"] if v["name"] == version and v.get("served")), None)
