@@ -42,6 +42,18 @@ SERVICE = """- apiVersion: v1
   metadata: {name: listed}
   spec: {selector: {app: web}, ports: [{port: 80, targetPort: "8080"}]}
 """
+WIDGETS = """
+apiVersion: example.com/v1
+kind: Widget
+metadata: {name: full, annotations: {example.com/a: dotted}}
+spec: {size: 3, ratio: 1.5, on: true, parts: [{name: a}, {name: b}, {name: c}], since: nonsense}
+status: {conditions: [{type: Other, status: "False"}, {type: Ready, status: "True", reason: Fine}]}
+---
+apiVersion: example.com/v1
+kind: Widget
+metadata: {name: other-types}
+spec: {size: text, ratio: "1", on: "yes", parts: {}, since: "2020-01-01T00:00:00Z"}
+"""
 LIST = "apiVersion: v1\nkind: List\nitems:\n" + SERVICE + BINDING
 MADE_UP = (
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}", "UID"),
@@ -49,12 +61,18 @@ MADE_UP = (
     (r'resourceVersion: "\d+"', "VERSION"),
     (r"/tmp/\S*?(LIVE|MERGED)-\d+", r"\1"),
     (r"https?://\S*?127[^/\s\"]*", "HOST"),
+    (r"\b10\.\d+\.\d+\.\d+\b", "ADDRESS"),
+    (r":3\d{4}/", ":PORT/"),
+    (r"\b(\d+[smhdy]){1,2}\b", "AGE"),
+    (r"(?<=\S) {2,}", "  "),
 )
 
 
 def write_files(folder: Path) -> None:
     (folder / "set").mkdir()
     (folder / "web.yaml").write_text(WEB)
+    (folder / "tables.yaml").write_text(Path(__file__).with_name("kubectl-tables.yaml").read_text())
+    (folder / "widgets.yaml").write_text(WIDGETS)
     (folder / "web2.yaml").write_text(WEB.replace("web:1", "web:2"))
     (folder / "list.yaml").write_text(LIST.replace("NAME", "listed"))
     (folder / "bindings.yaml").write_text(BINDINGS.replace("NAME", "bound"))

@@ -7,9 +7,9 @@ import pytest
 
 from applyviz.engine.objects.exchange import JSON, Request
 from applyviz.sandbox.api import openapi_v2
+from applyviz.sandbox.api.ages import render_age
 from applyviz.sandbox.api.http import BODY_LIMIT, HttpFace
 from applyviz.sandbox.api.server import Sandbox
-from applyviz.sandbox.api.tables import render_age
 from applyviz.sandbox.storage.store import MemoryStore
 from tests.sandbox.conftest import NOW
 

@@ -154,9 +154,10 @@ class HttpFace:
         """Return the body in the requested form."""
         route = parse_path(request.path)
         target = self._sandbox.registry.find(route) if route else None
-        if target is None or request.method != "GET" or (route and route.subresource):
+        if route is None or target is None or request.method != "GET":
             return body
-        return shape_body(target, body, find_form(accept), request.query, self._clock())
+        form, subresource = find_form(accept), route.subresource
+        return shape_body(target, body, form, request.query, self._clock(), subresource=subresource)
 
     def _watch(
         self, request: Request, headers: Mapping[str, str], position: WatchPosition | None, *, has_bookmark: bool

@@ -28,11 +28,18 @@ def find_form(accept: str) -> str:
 
 
 def shape_body(
-    target: ResourceTarget, body: JSONObject, form: str, query: Mapping[str, str], now: datetime
+    target: ResourceTarget,
+    body: JSONObject,
+    form: str,
+    query: Mapping[str, str],
+    now: datetime,
+    *,
+    subresource: str = "",
 ) -> JSONObject:
     """Return an object or a list in a form; `now` is for the ages in tables."""
     if form == "Table":
-        return render_table(target, body, now, include=query.get("includeObject", "Metadata"))
+        include = query.get("includeObject", "Metadata")
+        return render_table(target, body, now, include=include, subresource=subresource)
     return _shrink(body) if form in _METADATA_KINDS else body
 
 
