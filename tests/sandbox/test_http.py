@@ -132,6 +132,23 @@ def test_openapi_tells_kinds_and_what_patches_they_take(call):
     assert {r.partition('"')[0] for r in references} <= set(document["components"]["schemas"])
 
 
+def test_description_of_a_field_is_kept_beside_its_reference(call):
+    _, document, _ = call("GET", "/openapi/v3/apis/apps/v1")
+
+    strategy = document["components"]["schemas"]["io.k8s.api.apps.v1.DeploymentSpec"]["properties"]["strategy"]
+    assert strategy["allOf"] == [{"$ref": "#/components/schemas/io.k8s.api.apps.v1.DeploymentStrategy"}]
+    assert strategy["description"].startswith("The deployment strategy to use")
+    assert "$ref" not in strategy
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
+def test_health_is_a_word(sandbox, path):
+    face = HttpFace(sandbox, {"secret-token": "alice"}.get, lambda: NOW)
+
+    assert face.handle("GET", path, "", {"authorization": "Bearer secret-token"}).body == b"ok"
+    assert face.handle("GET", path).status == 401
+
+
 def test_old_openapi_has_the_kinds_of_lists_and_every_definition_that_they_need(call):
     _, document, headers = call("GET", "/openapi/v2", accept="application/json")
 

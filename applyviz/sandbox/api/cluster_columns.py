@@ -38,7 +38,7 @@ def _default_marked(*keys: str) -> Column:
     def read(obj: JSONObject, now: datetime) -> str:
         annotations = obj["metadata"].get("annotations") or {}
         is_default = any(annotations.get(key) == "true" for key in keys)
-        return obj["metadata"]["name"] + (" (default)" if is_default else "")
+        return f"{obj['metadata']['name']}{' (default)' if is_default else ''}"
 
     return NAME._replace(read=read)
 
@@ -52,7 +52,7 @@ def _ports(obj: JSONObject, now: datetime) -> str:
 
 
 def _cluster_ip(obj: JSONObject, now: datetime) -> str:
-    return (get_at(obj, ("spec", "clusterIPs")) or [NONE])[0]
+    return str((get_at(obj, ("spec", "clusterIPs")) or [NONE])[0])
 
 
 def _addresses(obj: JSONObject, now: datetime) -> str:

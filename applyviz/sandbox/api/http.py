@@ -35,6 +35,7 @@ WATCH_SECONDS = 300.0
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _EXTRA = "impersonate-extra-"
 _LOG = "/log"
+_HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
 
 
 class Response(NamedTuple):
@@ -126,6 +127,8 @@ class HttpFace:
         accept = headers.get("accept", "")
         if request.path in ("/api", "/apis") and "as=APIGroupDiscoveryList" in accept:
             return _render(Answer(200, self._sandbox.discover(request.path)), _AGGREGATED)
+        if request.path in _HEALTH and request.method in ("GET", "HEAD"):
+            return Response(200, [("Content-Type", "text/plain; charset=utf-8")], b"ok")
         if request.path == openapi_v2.PATH and request.method == "GET" and openapi_v2.is_protobuf(accept):
             return Response(200, [("Content-Type", openapi_v2.PROTOBUF)], openapi_v2.encode_document())
         if self._sandbox.simulates_workloads and request.method == "GET" and request.path.endswith(_LOG):

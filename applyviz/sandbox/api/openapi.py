@@ -27,6 +27,7 @@ from applyviz.sandbox.storage.cluster import SandboxCluster
 from applyviz.sandbox.storage.resources import builtin_resources
 
 _ROOT = "/openapi/v3"
+_CORE = "io.k8s.api.core.v1"
 _REF = "#/components/schemas/"
 _PARAMETERS = ("pretty", "dryRun", "fieldManager", "fieldValidation", "force")
 
@@ -49,22 +50,28 @@ def _references(value: Any) -> Iterator[str]:
 
 
 def _link(value: Any) -> Any:
-    """Return references as full pointers, as documents contain them."""
+    """Return references as full pointers, as documents contain them.
+
+    - Rule: clients ignore what is beside a `$ref`, so one with a description is inside `allOf`.
+    """
     if isinstance(value, Mapping):
-        return {
-            k: _REF + v.rpartition("/")[2] if k == "$ref" and isinstance(v, str) else _link(v) for k, v in value.items()
-        }
+        reference = value.get("$ref")
+        if not isinstance(reference, str):
+            return {k: _link(v) for k, v in value.items()}
+        link = {"$ref": _REF + reference.rpartition("/")[2]}
+        rest = {k: _link(v) for k, v in value.items() if k != "$ref"}
+        return {**rest, "allOf": [link]} if rest else link
     return [_link(v) for v in value] if isinstance(value, list) else value
 
 
 def collect_definitions(names: list[str]) -> MutableObject:
-    """Return definitions and everything that they refer to."""
+    """Return definitions and everything that they refer to, as they are bundled."""
     found: MutableObject = {}
     while names:
         name = names.pop()
         raw = _definition(name) if name not in found else None
         if raw is not None:
-            found[name] = _link(raw)
+            found[name] = raw
             names.extend(_references(raw))
     return found
 
@@ -105,7 +112,7 @@ def _builtin_document(group: str, version: str) -> JSONObject | None:
     named = {r.plural: (kinds[f"{r.gvk.api_version}/{r.gvk.kind}"], r) for r in chosen if _key(r) in kinds}
     if not named:
         return None
-    schemas = collect_definitions([name for (name, _), _ in named.values()])
+    schemas = _link(collect_definitions([name for (name, _), _ in named.values()]))
     paths: MutableObject = {}
     for (name, is_strategic), resource in named.values():
         schemas[name] = _mark(schemas[name], resource)
@@ -119,17 +126,15 @@ def _key(resource: Resource) -> str:
 
 
 def _custom_schema(schema: JSONObject | None) -> MutableObject:
-    properties = {
-        "apiVersion": {"type": "string", "description": "The version of the schema of this object."},
-        "kind": {"type": "string", "description": "The kind of this object."},
-        **((schema or {}).get("properties") or {}),
-        "metadata": {"allOf": [{"$ref": _REF + OBJECT_META}], "description": "Standard object's metadata."},
-    }
+    usual = _link(load_bundled(_CORE)[f"{_CORE}.ConfigMap"]["properties"])
+    metadata = {key: usual["metadata"][key] for key in ("description", "allOf")}
+    types = {key: usual[key] for key in ("apiVersion", "kind")}
+    properties = {**((schema or {}).get("properties") or {}), **types, "metadata": metadata}
     return {**(schema or {"type": "object"}), "properties": properties}
 
 
 def _custom_document(group: str, version: str, cluster: SandboxCluster) -> JSONObject | None:
-    schemas, paths = collect_definitions([OBJECT_META]), {}
+    schemas, paths = _link(collect_definitions([OBJECT_META])), {}
     for definition in cluster.registry.list_definitions():
         spec = definition["spec"]
         entry = next((v for v in spec["versions"] if v["name"] == version and v.get("served")), None)
