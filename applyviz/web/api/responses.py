@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from django.db.models import Count
 from django.urls import reverse
@@ -44,6 +44,7 @@ from applyviz.workflow.live import plan_comparison
 from applyviz.workflow.plans import plan_details
 from applyviz.workflow.plans.changes import read_masked
 from applyviz.workflow.plans.live_values import (
+    count_shown_outcomes,
     hidden_positions,
     list_results,
     list_rows,
@@ -264,6 +265,10 @@ def list_objects(plan: Plan, *, start: int, count: int) -> list[JSONObject]:
 
 def present_run(run: ApplyRun, *, root: str) -> JSONObject:
     """Return a run without its objects."""
+    return _present_run(run, count_shown_outcomes(run), root)
+
+
+def _present_run(run: ApplyRun, outcomes: Mapping[str, int], root: str) -> JSONObject:
     return {
         "number": run.number,
         "state": run.state,
@@ -271,7 +276,7 @@ def present_run(run: ApplyRun, *, root: str) -> JSONObject:
         "is_finished": run.is_finished,
         "requested_by": run.requested_by.get_username(),
         "attempt": run.attempt,
-        "outcomes": run.summary,
+        "outcomes": dict(sorted(outcomes.items())),
         "error": run.error,
         "url": root + reverse("runs:show-run", args=[run.number]),
     }
@@ -318,7 +323,9 @@ def present_run_with_results(run: ApplyRun, *, for_user: Person, root: str) -> J
     """
     results = list_results(run)
     gone = {result.pk for result in find_lost(results)}
-    document, listed = present_run(run, root=root), [_present_result(one, is_gone=one.pk in gone) for one in results]
+    listed = [_present_result(one, is_gone=one.pk in gone) for one in results]
+    # Counted here, so that the counts are those of the objects beside them, also while the run goes on.
+    document = _present_run(run, Counter(one.outcome for one in results), root)
     document = {**document, "retry": _present_retry(run, for_user)}
     return {**document, "plan_digest": run.plan.digest, "mark": _mark({**document, "of": listed}), "objects": listed}
 

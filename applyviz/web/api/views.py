@@ -52,6 +52,11 @@ def _root(request: HttpRequest) -> str:
     return settings.APPLYVIZ_URL.rstrip("/") or request.build_absolute_uri("/").rstrip("/")
 
 
+def _present_run(number: int, request: HttpRequest, caller: Caller) -> JSONObject:
+    """Return a run as its caller may see it, read again after what they did."""
+    return responses.present_run(runs.get_run(number, for_user=caller.person), root=_root(request))
+
+
 @requires(Action.VIEW)
 def show_caller(request: HttpRequest, caller: Caller) -> HttpResponseBase:
     """Return the account, scope and expiry of the token."""
@@ -253,7 +258,7 @@ def start_run(request: HttpRequest, caller: Caller, number: int, plan: int) -> H
     runs.require_person(found)
     with tokens.holding(caller):
         run = runs.start_run(found, by=caller.person, digest=chosen["digest"])
-    return show(responses.present_run(run, root=_root(request)), 201)
+    return show(_present_run(run.number, request, caller), 201)
 
 
 @requires(Action.APPLY, "POST")
@@ -315,8 +320,8 @@ def retry_run(request: HttpRequest, caller: Caller, number: int) -> HttpResponse
     chosen = check(ApiRetryForm(read_body(request)))
     runs.require_person(found.plan)
     with tokens.holding(caller):
-        run = runs.retry_run(found, by=caller.person, attempt=chosen["attempt"], positions=chosen["objects"])
-    return show(responses.present_run(run, root=_root(request)))
+        runs.retry_run(found, by=caller.person, attempt=chosen["attempt"], positions=chosen["objects"])
+    return show(_present_run(number, request, caller))
 
 
 @requires(Action.APPLY, "POST")
@@ -326,4 +331,4 @@ def cancel_run(request: HttpRequest, caller: Caller, number: int) -> HttpRespons
     check(NothingForm(read_body(request)))
     with tokens.holding(caller):
         runs.cancel_run(found, by=caller.person)
-    return show(responses.present_run(runs.get_run(number, for_user=caller.person), root=_root(request)))
+    return show(_present_run(number, request, caller))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import User as Person
 from django.core.cache import cache
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 from django.utils.translation import gettext as _
 
 from applyviz.engine.objects.accessors import as_list, as_text
@@ -265,6 +265,13 @@ def show_run(run: ApplyRun, reader: Visitor) -> ApplyRun:
     hidden = [result.outcome for result in list_hidden_results(run)]
     run.summary = blur_counts(run.summary, hidden) if run.summary else run.summary
     return run
+
+
+def count_shown_outcomes(run: ApplyRun) -> dict[str, int]:
+    """Return how many objects of a run have each outcome, as its reader may see them, also while the run goes on."""
+    counted = run.results.order_by("outcome").values_list("outcome").annotate(number=Count("pk"))
+    is_whole = _view_of(run.plan).readable is None
+    return blur_counts(dict(counted), () if is_whole else [result.outcome for result in list_hidden_results(run)])
 
 
 def list_hidden_results(run: ApplyRun) -> list[ObjectResult]:

@@ -126,4 +126,4 @@ def test_writing_is_said(bob, run):
 
     graph = present_run_graph(run, GraphChoice(is_table=True), for_user=bob)
 
-    assert {"writing", "rolled out 5/5"} <= {row.words for row in graph.rows}
+    assert {"applying", "rolled out 5/5"} <= {row.words for row in graph.rows}

@@ -1,4 +1,4 @@
-"""Where one object of a run stands: verified, rolling out, failed or not attempted, and the pods of its rollout."""
+"""The state of one object of a run: verified, applying, rolling out, failed or not attempted, and its pods."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ class ObjectState(StrEnum):
 
     FAILED = "failed"
     STALE = "stale"
+    APPLYING = "applying"
     ROLLING = "rolling"
     NOT_ATTEMPTED = "not-attempted"
     VERIFIED = "verified"
@@ -35,6 +36,7 @@ class ObjectState(StrEnum):
 
 OBJECT_STATE_STYLES: dict[ObjectState, Appearance] = {
     ObjectState.VERIFIED: Appearance("✓", gettext_lazy("verified"), "add"),
+    ObjectState.APPLYING: Appearance("▸", gettext_lazy("applying"), "change"),
     ObjectState.ROLLING: Appearance("◔", gettext_lazy("rolling out"), "change"),
     ObjectState.FAILED: Appearance("×", gettext_lazy("failed"), "remove"),  # noqa: RUF001 the cross is drawn
     ObjectState.STALE: Appearance("!", gettext_lazy("stale"), "warn"),
@@ -46,6 +48,8 @@ OBJECT_STATE_STYLES: dict[ObjectState, Appearance] = {
 _ORDER = list(ObjectState)
 # What is not as it was approved.
 NOT_AS_APPROVED = (ObjectState.FAILED, ObjectState.STALE)
+# What changes without a further request.
+MOVING = (ObjectState.APPLYING, ObjectState.ROLLING)
 
 
 def find_object_state(result: ObjectResult) -> ObjectState:
@@ -58,7 +62,9 @@ def find_object_state(result: ObjectResult) -> ObjectState:
         return ObjectState.STALE
     if result.outcome in BAD or result.rollout in NOT_READY:
         return ObjectState.FAILED
-    if result.outcome == Outcome.APPLYING or result.rollout == RolloutState.WAITING:
+    if result.outcome == Outcome.APPLYING:
+        return ObjectState.APPLYING
+    if result.rollout == RolloutState.WAITING:
         return ObjectState.ROLLING
     if result.outcome in (Outcome.WAITING, Outcome.SKIPPED, Outcome.LEFT_OUT):
         return ObjectState.NOT_ATTEMPTED

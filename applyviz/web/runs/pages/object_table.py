@@ -75,7 +75,7 @@ def _look(result: ObjectResult) -> Appearance:
     state = find_object_state(result)
     if state in (ObjectState.FAILED, ObjectState.VERIFIED) and result.outcome not in (Outcome.VERIFIED, Outcome.FAILED):
         return OUTCOME_STYLES[result.outcome]
-    if result.outcome in (Outcome.LEFT_OUT, Outcome.APPLYING):
+    if result.outcome == Outcome.LEFT_OUT:
         return OUTCOME_STYLES[result.outcome]
     return OBJECT_STATE_STYLES[state]
 

@@ -15,20 +15,20 @@ from django.utils.translation import ngettext
 
 from applyviz import clock
 from applyviz.engine.requests.options import SetAction
-from applyviz.records.enums import AuditAction, Outcome, OwnerCheck, ReviewState, RunState
+from applyviz.records.enums import AuditAction, ReviewState, RunState
 from applyviz.records.models import ApplyRun, AuditEntry, JournalEntry, ObjectResult, RolloutSample
 from applyviz.web.components.badges import Appearance
 from applyviz.web.components.notices import Notice
 from applyviz.web.runs.pages.approval_summary import present_emergency
 from applyviz.web.runs.pages.endings import describe_ending, only_deletes
 from applyviz.web.runs.pages.failures import FailureSummary, present_failures
-from applyviz.web.runs.pages.object_states import OBJECT_STATE_STYLES, ObjectState, find_object_state
+from applyviz.web.runs.pages.object_states import ObjectState, find_object_state
 from applyviz.web.runs.pages.object_table import ObjectTable, present_table
 from applyviz.web.runs.pages.results import ResultPane, format_duration, present_result
 from applyviz.web.runs.pages.retries import AttemptRow, RetryOffer, present_attempts, present_retry
+from applyviz.web.runs.pages.run_strip import COUNTED, RunStrip, present_strip
 from applyviz.web.runs.pages.scheduled_starts import describe_start
-from applyviz.web.runs.pages.time_axis import format_clock
-from applyviz.web.runs.pages.timeline import RunTimeline, Span, list_outages, present_timeline, read_samples, read_spans
+from applyviz.web.runs.pages.timeline import RunTimeline, Span, present_timeline, read_samples, read_spans
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.plans import revert
@@ -44,32 +44,6 @@ STATE_STYLES: dict[RunState, Appearance] = {
     RunState.STALE: Appearance("!", RunState.STALE.label, "warn"),
     RunState.CANCELED: Appearance("−", RunState.CANCELED.label, "warn"),  # noqa: RUF001 the minus sign is drawn
 }
-_COUNTED = (
-    ObjectState.VERIFIED,
-    ObjectState.ROLLING,
-    ObjectState.FAILED,
-    ObjectState.STALE,
-    ObjectState.NOT_ATTEMPTED,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Count:
-    """How many objects stand somewhere, and their part of the bar."""
-
-    style: Appearance
-    number: int
-    x: str
-    width: str
-
-
-@dataclass(frozen=True, slots=True)
-class RunStrip:
-    """The four outcomes, and one sentence with the rest; `is_over` when nothing of it moves any more."""
-
-    counts: tuple[Count, ...]
-    applied: str
-    facts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,79 +127,9 @@ class RunPage:
     is_lost: bool
 
 
-def _describe_outage(
-    results: Sequence[ObjectResult], samples: Mapping[int, Sequence[RolloutSample]], now: datetime
-) -> str:
-    """The longest time that one workload had no ready pod; "" when there was none."""
-    found = [
-        (sum(outage.seconds for outage in list_outages(result, samples[result.pk], now)), result.change.name)
-        for result in results
-        if result.pk in samples
-    ]
-    seconds, name = max(found, default=(0.0, ""))
-    if seconds < 1:
-        return ""
-    return _("%(name)s was down for %(time)s") % {"name": name, "time": format_clock(seconds)}
-
-
-def _describe_owners(results: Sequence[ObjectResult]) -> str:
-    """How many of the objects whose field owners were compared have those that the plan promised; "" for none."""
-    recorded = [result.owners["state"] for result in results if result.owners]
-    states = [state for state in recorded if state != OwnerCheck.NOT_STATED]
-    found = {"n": states.count(OwnerCheck.VERIFIED), "all": len(states), "none": len(recorded) - len(states)}
-    text = ngettext("field owners of %(n)d object verified", "field owners of %(n)d objects verified", found["n"])
-    if found["n"] < found["all"]:
-        text = ngettext(
-            "field owners of %(n)d of %(all)d object verified",
-            "field owners of %(n)d of %(all)d objects verified",
-            len(states),
-        )
-    if states and found["none"]:  # an object may have no owned field, such as a new ServiceAccount
-        text += f" ({_('%(none)d without field owners')})"
-    return text % found if states else ""
-
-
-def _present_strip(
-    results: Sequence[ObjectResult], samples: Mapping[int, Sequence[RolloutSample]], now: datetime
-) -> RunStrip:
-    found = Counter(find_object_state(result) for result in results)
-    total = sum(found[counted] for counted in _COUNTED)
-    counts, x = [], 0.0
-    for counted in _COUNTED:
-        if counted is ObjectState.STALE and not found[counted]:
-            continue
-        width = found[counted] / total * 100 if total else 0.0
-        counts.append(Count(OBJECT_STATE_STYLES[counted], found[counted], f"{x:.2f}%", f"{width:.2f}%"))
-        x += width
-    written = sum(Outcome(r.outcome).is_good for r in results if r.outcome in set(Outcome))
-    applied = ngettext("%(done)d of %(all)d object applied", "%(done)d of %(all)d objects applied", total)
-    if only_deletes(results):
-        applied = ngettext("%(done)d of %(all)d object deleted", "%(done)d of %(all)d objects deleted", total)
-    watched = [result.pods for result in results if "wanted" in result.pods]
-    new, wanted = sum(pods["new"] for pods in watched), sum(pods["wanted"] for pods in watched)
-    facts = [
-        ngettext("%(new)d of %(wanted)d new pod ready", "%(new)d of %(wanted)d new pods ready", wanted)
-        % {"new": new, "wanted": wanted}
-        if wanted
-        else "",
-        _describe_owners(results),
-        _describe_outage(results, samples, now),
-        ngettext("%(n)d object unchanged", "%(n)d objects unchanged", found[ObjectState.UNCHANGED])
-        % {"n": found[ObjectState.UNCHANGED]}
-        if found[ObjectState.UNCHANGED]
-        else "",
-        ngettext("%(n)d object not shown to you", "%(n)d objects not shown to you", found[ObjectState.HIDDEN])
-        % {"n": found[ObjectState.HIDDEN]}
-        if found[ObjectState.HIDDEN]
-        else "",
-    ]
-    done = written - found[ObjectState.UNCHANGED]
-    return RunStrip(tuple(counts), applied % {"done": done, "all": total}, tuple(filter(None, facts)))
-
-
 def _present_track(run: ApplyRun, results: Sequence[ObjectResult], approved_by: Sequence[str]) -> tuple[TrackStep, ...]:
     found = Counter(find_object_state(result) for result in results)
-    total = sum(found[counted] for counted in _COUNTED)
+    total = sum(found[counted] for counted in COUNTED)
     state = RunState(run.state)
     is_bad = bool(found[ObjectState.FAILED]) or state in (RunState.FAILED, RunState.STALE)
     style = STATE_STYLES[state]
@@ -367,7 +271,7 @@ def present_run(run: ApplyRun, *, for_user: Person, position: int | None = None,
         started_at=run.started_at,
         finished_at=run.finished_at,
         took=format_duration(run.started_at, run.finished_at),
-        strip=_present_strip(results, samples, now),
+        strip=present_strip(results, samples, now),
         track=_present_track(run, results, approvals),
         body=None
         if position is not None

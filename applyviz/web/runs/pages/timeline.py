@@ -20,6 +20,7 @@ from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import RolloutState
 from applyviz.records.models import ApplyRun, JournalEntry, ObjectResult, RolloutSample
 from applyviz.web.runs.pages.object_states import (
+    MOVING,
     NOT_AS_APPROVED,
     OBJECT_STATE_STYLES,
     ObjectState,
@@ -224,12 +225,12 @@ class _Picture:
     def _choose(self, results: Sequence[ObjectResult]) -> list[ObjectResult]:
         def rank(result: ObjectResult) -> tuple[bool, bool, float]:
             state = find_object_state(result)
-            return state not in NOT_AS_APPROVED, state is not ObjectState.ROLLING, -self._end_of(result)
+            return state not in NOT_AS_APPROVED, state not in MOVING, -self._end_of(result)
 
         ordered = sorted(results, key=rank)
         if len(ordered) <= _MOST_ROWS:
             return ordered
-        moving = [r for r in ordered if find_object_state(r) in (*NOT_AS_APPROVED, ObjectState.ROLLING)]
+        moving = [r for r in ordered if find_object_state(r) in (*NOT_AS_APPROVED, *MOVING)]
         return [*moving, *[r for r in ordered if r not in moving][:_SLOWEST]]
 
     def _end_of(self, result: ObjectResult) -> float:

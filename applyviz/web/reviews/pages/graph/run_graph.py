@@ -28,12 +28,16 @@ from applyviz.workflow.plans.plan_details import read_graph
 MOST = 200
 _LEGEND = (
     (ObjectState.VERIFIED, "run-verified"),
+    (ObjectState.APPLYING, "run-rolling"),
     (ObjectState.ROLLING, "run-rolling"),
     (ObjectState.FAILED, "run-failed"),
     (ObjectState.STALE, "run-stale"),
     (ObjectState.NOT_ATTEMPTED, "run-waiting"),
     (ObjectState.UNCHANGED, "run-calm is-calm"),
+    (ObjectState.LEFT_OUT, "run-calm is-calm"),
+    (ObjectState.HIDDEN, "run-calm is-calm"),
 )
+_IF_ANY = (ObjectState.APPLYING, ObjectState.STALE, ObjectState.LEFT_OUT, ObjectState.HIDDEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,7 @@ def _list_legend(states: Mapping[int, NodeState]) -> tuple[StateLegend, ...]:
     return tuple(
         StateLegend(css, OBJECT_STATE_STYLES[state], counts[state])
         for state, css in _LEGEND
-        if counts[state] or state is not ObjectState.STALE
+        if counts[state] or state not in _IF_ANY
     )
 
 

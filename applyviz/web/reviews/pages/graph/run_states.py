@@ -23,17 +23,9 @@ from applyviz.web.runs.pages.object_states import OBJECT_STATE_STYLES, ObjectSta
 
 _ROOM = 128
 _BAR = 4
-# In a group the first of these states that one of its objects has counts.
-_LOUDEST = (
-    ObjectState.FAILED,
-    ObjectState.STALE,
-    ObjectState.ROLLING,
-    ObjectState.NOT_ATTEMPTED,
-    ObjectState.VERIFIED,
-    ObjectState.UNCHANGED,
-)
 _CLASSES = {
     ObjectState.VERIFIED: "run-verified",
+    ObjectState.APPLYING: "run-rolling",
     ObjectState.ROLLING: "run-rolling",
     ObjectState.FAILED: "run-failed",
     ObjectState.STALE: "run-stale",
@@ -83,8 +75,6 @@ def _describe(result: ObjectResult, state: ObjectState, *, is_over: bool) -> str
     match state:
         case ObjectState.NOT_ATTEMPTED if not is_over:
             return _("waiting for step %(n)d") % {"n": result.step + 1}
-        case ObjectState.ROLLING if result.outcome == Outcome.APPLYING:
-            return _("writing")
         case ObjectState.ROLLING:
             return _("rolling out %(pods)s") % {"pods": pods} if pods else _("rolling out")
         case ObjectState.VERIFIED if pods:
@@ -117,7 +107,7 @@ def _sum_up(members: Sequence[NodeState]) -> NodeState | None:
     counts = Counter(member.state for member in members)
     if not counts:
         return None
-    state = next((one for one in _LOUDEST if counts[one]), ObjectState.HIDDEN)
+    state = next(one for one in ObjectState if counts[one])
     total = sum(counts.values())
     text = ngettext("%(n)d object", "%(n)d objects", total) % {"n": total}
     return NodeState(state, f"{text} · {counts[state]} {OBJECT_STATE_STYLES[state].word}")
