@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
@@ -177,11 +177,15 @@ LEAST_KEY_LENGTH = 32
 _GUESSED = ("insecure", "django-insecure", "change")
 
 
+def _is_weak(value: str) -> bool:
+    return len(value) < LEAST_KEY_LENGTH or len(set(value)) < 8 or value.startswith(_GUESSED)
+
+
 def require_key(name: str, value: str) -> None:
     """Raise `ImproperlyConfigured`, naming the variable, unless the value is a strong key."""
     if not value:
         raise ImproperlyConfigured(f"{name}: it is not set; set a random one of at least {LEAST_KEY_LENGTH} characters")
-    if len(value) < LEAST_KEY_LENGTH or len(set(value)) < 8 or value.startswith(_GUESSED):
+    if _is_weak(value):
         raise ImproperlyConfigured(
             f"{name}: it is too short or a default; set a random one of at least {LEAST_KEY_LENGTH} characters "
             f"(`scripts/secrets` makes one), or {name}_FILE"
@@ -196,6 +200,26 @@ def require_strong_keys(keys: Mapping[str, str]) -> None:
         twin = next((other for other in given if other != name and given[other] == value), None)
         if twin is not None:
             raise ImproperlyConfigured(f"{name}: it is the same as {twin}; every key needs a different value")
+
+
+def require_earlier_keys(name: str, earlier: Sequence[str], keys: Mapping[str, str]) -> None:
+    """Raise `ImproperlyConfigured` for an earlier key that is weak, listed twice, or one of the keys in use.
+
+    - What is made under an earlier key counts: a weak one would let anybody make it.
+    """
+    for number, value in enumerate(earlier, 1):
+        if _is_weak(value):
+            raise ImproperlyConfigured(
+                f"{name}: key {number} of {len(earlier)} is too short or a default; an earlier key has at least "
+                f"{LEAST_KEY_LENGTH} characters, and commas, spaces or line breaks separate several"
+            )
+        twin = next((other for other, key in keys.items() if key == value), None)
+        if twin is not None:
+            raise ImproperlyConfigured(
+                f"{name}: key {number} of {len(earlier)} is {twin} itself; list only earlier keys"
+            )
+        if value in earlier[: number - 1]:
+            raise ImproperlyConfigured(f"{name}: key {number} of {len(earlier)} is listed twice")
 
 
 def kept_secret(path: Path, made: str | None = None) -> str:

@@ -47,14 +47,15 @@ elif DEBUG:
     )
 env.require_key("SECRET_KEY", SECRET_KEY)
 # A process has only the keys of its role; `applyviz.process_keys` checks them when that role starts.
-env.require_strong_keys(
-    {
-        "SECRET_KEY": SECRET_KEY,
-        "APPLYVIZ_WEB_KEY": APPLYVIZ_WEB_KEY,
-        "APPLYVIZ_APPROVAL_KEY": APPLYVIZ_APPROVAL_KEY,
-        "APPLYVIZ_DIGEST_KEY": APPLYVIZ_DIGEST_KEY,
-    }
-)
+_keys = {
+    "SECRET_KEY": SECRET_KEY,
+    "APPLYVIZ_WEB_KEY": APPLYVIZ_WEB_KEY,
+    "APPLYVIZ_APPROVAL_KEY": APPLYVIZ_APPROVAL_KEY,
+    "APPLYVIZ_DIGEST_KEY": APPLYVIZ_DIGEST_KEY,
+}
+env.require_strong_keys(_keys)
+env.require_earlier_keys("SECRET_KEY_FALLBACKS", SECRET_KEY_FALLBACKS, _keys)
+env.require_earlier_keys("APPLYVIZ_APPROVAL_KEY_FALLBACKS", APPLYVIZ_APPROVAL_KEY_FALLBACKS, _keys)
 
 # Hosts and HTTPS -------------------------------------------------------------------------------
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "localhost 127.0.0.1 [::1]" if APPLYVIZ_IS_PERSONAL else "")

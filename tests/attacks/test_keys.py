@@ -18,6 +18,7 @@ WEB = ("-c", "import applyviz.asgi; print('started')")
 WORKER = ("-m", "celery", "--app", "applyviz.celery", "worker", "--pool", "solo")
 BEAT = ("-c", "import applyviz.celery; print('started')")
 BEAT_ITSELF = ("-m", "celery", "--app", "applyviz.celery", "beat")
+CHECK = (str(ROOT / "manage.py"), "check")
 MIGRATE = (str(ROOT / "manage.py"), "migrate", "--noinput")
 OPENING = sealing_keys.make_opening_key()
 DIGEST = "a-digest-key-that-only-this-test-knows-1"
@@ -85,6 +86,46 @@ def test_no_process_starts_with_keys_that_protect_nothing(
 @pytest.mark.parametrize(("words", "keys"), [(WEB, OF_WEB), (BEAT, {"SECRET_KEY": BOTH["SECRET_KEY"]})])
 def test_a_process_starts_with_the_keys_of_its_role(tmp_path: Path, words: tuple[str, ...], keys: dict[str, str]):
     status, said = start(words, tmp_path, keys)
+
+    assert (status, said.startswith("started\n")) == (0, True), said
+
+
+EARLIER = "an-approval-key-that-was-in-use-before-it"
+ABOUT_APPROVALS, ABOUT_SESSIONS = "APPLYVIZ_APPROVAL_KEY_FALLBACKS", "SECRET_KEY_FALLBACKS"
+
+
+@pytest.mark.core(4)
+@pytest.mark.parametrize(
+    ("words", "keys", "name", "earlier", "why"),
+    [
+        (CHECK, OF_WEB, ABOUT_APPROVALS, "a-key", "key 1 of 1 is too short or a default"),
+        (CHECK, OF_WEB, ABOUT_APPROVALS, f"{EARLIER} {EARLIER[:31]}", "key 2 of 2 is too short or a default"),
+        (CHECK, OF_WEB, ABOUT_APPROVALS, f"{EARLIER},{EARLIER}", "key 2 of 2 is listed twice"),
+        (CHECK, OF_WEB, ABOUT_APPROVALS, BOTH["APPLYVIZ_APPROVAL_KEY"], "key 1 of 1 is APPLYVIZ_APPROVAL_KEY itself"),
+        (CHECK, OF_WEB, ABOUT_APPROVALS, BOTH["APPLYVIZ_WEB_KEY"], "key 1 of 1 is APPLYVIZ_WEB_KEY itself"),
+        (WORKER, OF_WORKER, ABOUT_APPROVALS, "a" * 64, "key 1 of 1 is too short or a default"),
+        (CHECK, OF_WEB, ABOUT_SESSIONS, BOTH["SECRET_KEY"], "key 1 of 1 is SECRET_KEY itself"),
+        (CHECK, OF_WEB, ABOUT_SESSIONS, "django-insecure-and-long-enough-for-a-key", "key 1 of 1 is too short or a"),
+        (WEB, OF_WEB, ABOUT_SESSIONS, "changeme", "key 1 of 1 is too short or a default"),
+    ],
+)
+def test_an_earlier_key_that_protects_nothing_is_refused_and_not_repeated(
+    tmp_path: Path, words: tuple[str, ...], keys: dict[str, str], name: str, earlier: str, why: str
+) -> None:
+    (tmp_path / "earlier").write_text(f"{earlier}\n")
+
+    status, said = start(words, tmp_path, {**keys, f"{name}_FILE": str(tmp_path / "earlier")})
+
+    assert (status, said.count("\n"), earlier in said) == (1, 1, False), said
+    assert said.startswith(f"applyviz is not configured: {name}: {why}")
+
+
+def test_earlier_keys_may_be_none_or_several(tmp_path: Path) -> None:
+    (tmp_path / "earlier").write_text(f"{EARLIER}\n{EARLIER[::-1]}\n")
+    (tmp_path / "none").write_text("")
+    files = {f"{ABOUT_APPROVALS}_FILE": str(tmp_path / "earlier"), f"{ABOUT_SESSIONS}_FILE": str(tmp_path / "none")}
+
+    status, said = start(WEB, tmp_path, {**OF_WEB, **files})
 
     assert (status, said.startswith("started\n")) == (0, True), said
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -67,14 +68,8 @@ class Installation:
             self._start_redis()
             self._start_renderer()
             self.run("migrate")
-            for number, port in enumerate(self.ports, 1):
-                self.start("web", number, port)
-            for service in WORKERS:
-                for number in range(1, self.services[service]["deploy"]["replicas"] + 1):
-                    self.start(service, number)
-            self.start("beat", 1)
-            for number, port in enumerate(self.ports, 1):
-                wait_for_port(port, self._processes[f"web-{number}"], "web")
+            for service in ("beat", *WORKERS, "web"):
+                self._start_service(service)
             self._stack = stack.pop_all()
         return self
 
@@ -82,6 +77,17 @@ class Installation:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.close()
+
+    def _start_service(self, service: str) -> None:
+        """Start every process of a service; web processes answer when this returns."""
+        if service != "web":
+            for number in range(1, self.services[service].get("deploy", {}).get("replicas", 1) + 1):
+                self.start(service, number)
+            return
+        for number, port in enumerate(self.ports, 1):
+            self.start(service, number, port)
+        for number, port in enumerate(self.ports, 1):
+            wait_for_port(port, self._processes[f"{service}-{number}"], service)
 
     def _make_secrets(self) -> None:
         (self.folder / "scripts").mkdir()
@@ -131,11 +137,12 @@ class Installation:
         return re.sub("/run/secrets|/run/renderer|/tmp/", lambda found: places[found[0]], text).replace("$$", "$")
 
     def _secrets_of(self, service: str) -> Path:
-        """A folder with the secrets that are named for a service, with the addresses that it can reach."""
-        folder = self.folder / f"secrets-of-{service}"
-        if folder.exists():
-            return folder
-        folder.mkdir()
+        return self.folder / f"secrets-of-{service}"
+
+    def _copy_secrets(self, service: str) -> None:
+        """Copy the secrets that are named for a service, as they are now, with the addresses that it can reach."""
+        folder = self._secrets_of(service)
+        folder.mkdir(exist_ok=True)
         networks = self.services[service].get("networks", ())
         reached = {"postgres:5432": "database" in networks, "redis:6379": "broker" in networks}
         for name in self.services[service].get("secrets", ()):
@@ -143,7 +150,6 @@ class Installation:
             for address, can_reach in reached.items():
                 text = text.replace(address, self._addresses.get(address, NOWHERE) if can_reach else NOWHERE)
             (folder / name).write_text(text)
-        return folder
 
     def environment_of(self, service: str) -> dict[str, str]:
         """What the image sets and what the file gives; nothing of this process but a home and a language."""
@@ -171,6 +177,7 @@ class Installation:
 
     def run(self, service: str, *words: str, **environment: str) -> str:
         """Run a command as a service, its own when none is given; gives what it prints."""
+        self._copy_secrets(service)
         done = subprocess.run(
             list(words) or self.command_of(service),
             env={**self.environment_of(service), **environment},
@@ -184,6 +191,7 @@ class Installation:
 
     def start(self, service: str, number: int, port: int = 0) -> None:
         """Start one process of a service; its log is in the folder."""
+        self._copy_secrets(service)
         name = f"{service}-{number}"
         with (self.folder / f"{name}.log").open("ab") as log:
             self._processes[name] = subprocess.Popen(
@@ -193,6 +201,25 @@ class Installation:
                 stdout=log,
                 stderr=log,
             )
+
+    def follow(self, step: str) -> None:
+        """Carry out one line of the documentation: of the shell, or `docker compose stop`, `up` or `run`."""
+        if not step.startswith("docker compose "):
+            subprocess.run(["bash", "-euc", step], cwd=self.folder, check=True, capture_output=True)
+            return
+        command, *words = shlex.split(step)[2:]
+        environment: dict[str, str] = {}
+        while words[0].startswith("--"):
+            if words.pop(0) == "--env":
+                name, _, value = words.pop(0).partition("=")
+                environment[name] = value
+        if command == "run":
+            self.run(*words, **environment)
+            return
+        assert command in ("stop", "up"), step
+        _stop({name: self._processes.pop(name) for name in [*self._processes] if name.rpartition("-")[0] in words})
+        for service in words if command == "up" else ():
+            self._start_service(service)
 
     def is_healthy(self, service: str, port: int = 0) -> bool:
         """What the health check of a service says."""

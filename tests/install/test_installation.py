@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from tests.install.image import build_image
+from tests.install.image import ROOT, build_image
 from tests.install.installation import WORKER_PROCESSES, WORKERS, Installation
 from tests.services.browsing import Browser
 
@@ -77,6 +77,25 @@ def wait_for_page(browser: Browser, path: str, word: str, seconds: float = 60) -
         time.sleep(0.3)
 
 
+def open_review(installation: Installation, author: Browser, text: str) -> str:
+    """Open a review and wait for its plan; the number of the review."""
+    author.get("/reviews/new/")
+    form = {"cluster": "box", "namespace": "default", "mode": "server", "field_manager": "team", "text": text}
+    author.post("/reviews/new/", title="Settings", **form)
+    review = author.find(r"/reviews/(\d+)/")
+    wait_for(installation, PLAN_STATE, review, "complete")
+    return review
+
+
+def approve(approver: Browser, review: str, *, then: str) -> str:
+    """Approve plan 1 of a review, and `then` apply it or wait; its digest."""
+    page = f"/reviews/{review}/plans/1/confirm/"
+    approver.get(page)
+    digest = approver.find(r'name="digest" value="(\w+)"')
+    approver.post(page, digest=digest, then=then)
+    return digest
+
+
 def test_nothing_but_the_requirements_is_installed(installation):
     locked = (installation.image.app / "requirements.txt").read_text()
     wanted = set(re.findall(r"(?m)^([A-Za-z0-9_.-]+)(?:\[[^]]*\])?==", locked))
@@ -106,13 +125,8 @@ def test_a_whole_review_from_sign_in_to_history(installation):
     alice.sign_in("alice", "long enough for alice")
     bob.sign_in("bob", "long enough for bob")
 
-    alice.get("/reviews/new/")
-    form = {"cluster": "box", "namespace": "default", "mode": "server", "field_manager": "team", "text": MANIFEST}
-    alice.post("/reviews/new/", title="Settings", **form)
-    review = alice.find(r"/reviews/(\d+)/")
-    wait_for(installation, PLAN_STATE, review, "complete")
-    bob.get(f"/reviews/{review}/plans/1/confirm/")
-    bob.post(f"/reviews/{review}/plans/1/confirm/", digest=bob.find(r'name="digest" value="(\w+)"'), then="apply")
+    review = open_review(installation, alice, MANIFEST)
+    approve(bob, review, then="apply")
     wait_for(installation, RUN_STATE, review, "applied")
     run = bob.find(r"/runs/(\d+)/")
 
@@ -121,6 +135,48 @@ def test_a_whole_review_from_sign_in_to_history(installation):
     history = bob.get("/history/")
     assert "alice" in history
     assert f"/runs/{run}/" in history
+
+
+def list_steps(title: str) -> list[list[str]]:
+    """The lines of each block of commands in a section of the documentation."""
+    text = (ROOT / "docs" / "configuration.md").read_text().partition(f"\n### {title}\n")[2]
+    blocks = re.findall(r"^```\n(.*?)^```$", re.split(r"(?m)^##", text)[0], re.MULTILINE | re.DOTALL)
+    return [block.splitlines() for block in blocks]
+
+
+def test_keys_are_changed_by_the_documented_steps(installation):
+    alice, bob = (Browser(port) for port in installation.ports)
+    alice.sign_in("alice", "long enough for alice")
+    bob.sign_in("bob", "long enough for bob")
+    review = open_review(installation, alice, MANIFEST.replace("settings", "rotated"))
+    digest = approve(bob, review, then="wait")
+    keys = [installation.read_secret(name) for name in ("approval_key", "secret_key")]
+
+    change, check = list_steps("Change the approval key")
+    for step in change:
+        installation.follow(step)
+
+    bob.get(f"/reviews/{review}/")
+    bob.post(f"/reviews/{review}/plans/1/apply/", digest=digest)
+    wait_for(installation, RUN_STATE, review, "applied")  # by the approval that was given under the earlier key
+    with pytest.raises(AssertionError, match="it was not made by this installation"):
+        installation.follow(check[0])
+
+    change, end = list_steps("Change the session key")
+    for step in change:
+        installation.follow(step)
+
+    assert [installation.read_secret(f"{name}_fallbacks") for name in ("approval_key", "secret_key")] == keys
+    assert [installation.read_secret(name) for name in ("approval_key", "secret_key")] != keys
+    for browser in (alice, bob):
+        browser.get("/reviews/")
+        assert browser.address == "/reviews/"
+    carol = Browser(installation.ports[0])
+    carol.sign_in("alice", "long enough for alice")
+    for step in end:
+        installation.follow(step)
+    carol.get("/reviews/")
+    assert carol.address == "/reviews/"  # her session was signed with the key that is left
 
 
 def test_processes_cannot_change_what_the_database_holds_of_itself(installation):
@@ -151,6 +207,8 @@ def test_secrets_go_to_the_services_that_need_them(installation):
     holders = {secret: {s for s, names in held.items() if secret in names} for secret in set().union(*held.values())}
 
     assert holders["opening_keys"] == set(WORKERS)
+    assert holders["approval_key_fallbacks"] == holders["approval_key"] == {"web", *WORKERS}
+    assert holders["secret_key_fallbacks"] == {"web"}
     assert holders["owner_database_url"] == {"migrate"}
     assert holders["postgres_password"] == {"postgres"}
     assert holders["redis_conf"] == {"redis"}

@@ -32,3 +32,16 @@ def test_what_exists_stays(tmp_path):
 
     assert first == second
     assert first["digest_key"] == "of before"
+
+
+def test_there_is_no_earlier_key_at_first_and_one_that_was_written_stays(tmp_path):
+    made = make(tmp_path)
+    earlier = tmp_path / "secrets/approval_key_fallbacks"
+    sizes = [(tmp_path / "secrets" / name).stat().st_size for name in ("secret_key_fallbacks", earlier.name)]
+    earlier.write_text(made["approval_key"])
+    (tmp_path / "secrets/approval_key").unlink()
+
+    again = make(tmp_path)
+
+    assert sizes == [0, 0]
+    assert again["approval_key_fallbacks"] == made["approval_key"] != again["approval_key"]
