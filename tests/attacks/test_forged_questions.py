@@ -21,6 +21,7 @@ from applyviz.records.worker_enums import WorkerRequestKind, WorkerRequestState
 from applyviz.workflow import worker_requests
 from applyviz.workflow.foundation import worker_questions
 from applyviz.workflow.foundation.worker_questions import RefusedError, WorkerQuestion
+from applyviz.workflow.worker_requests import handlers
 from applyviz.workflow.worker_requests.sealed_answers import ask_sealed
 from tests.builders import make_person
 from tests.stories import Team, config_map
@@ -52,6 +53,17 @@ def insert(kind: WorkerRequestKind, by: User, content: JSONObject, **columns: ob
 
 def ask_undo(run: ApplyRun, by: User) -> WorkerRequest:
     return worker_questions.store_question(WorkerQuestion(WorkerRequestKind.UNDO, by, None, {"run": run.number}))
+
+
+def during(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
+    """Let something happen in the database when a worker has claimed a question and before it acts."""
+    prepare = handlers.prepare
+
+    def prepare_late(kind: WorkerRequestKind, asked: handlers.Asked) -> handlers.Act:
+        happens()
+        return prepare(kind, asked)
+
+    monkeypatch.setattr(handlers, "prepare", prepare_late)
 
 
 def work(request: WorkerRequest) -> WorkerRequest:
@@ -91,6 +103,53 @@ def test_a_question_that_was_changed_is_not_answered(team: Team, run: ApplyRun, 
 
     assert (request.state, Review.objects.count()) == (WorkerRequestState.REFUSED, 1)
     assert request.reasons == [FORGED]
+
+
+RACES: dict[str, Callable[[Team], dict[str, object]]] = {
+    **CHANGES,
+    "another person": lambda team: {"asked_by": team.bob},
+    "another MAC": lambda team: {"mac": "0" * 64},
+}
+
+
+@pytest.mark.parametrize("name", RACES)
+def test_an_answer_is_not_stored_for_a_question_that_changed_meanwhile(
+    team: Team, run: ApplyRun, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    request = ask_undo(run, team.alice)
+    during(monkeypatch, lambda: WorkerRequest.objects.filter(pk=request.pk).update(**RACES[name](team)))
+
+    request = work(request)
+
+    assert (request.state, request.result, request.sealed_result) == (WorkerRequestState.REFUSED, None, None)
+    assert request.reasons == [FORGED]
+    assert Review.objects.count() == 1  # what the worker did for the first question is undone
+
+
+def test_a_refusal_is_not_stored_for_a_question_that_changed_meanwhile(
+    team: Team, run: ApplyRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = ask_undo(run, make_person("vic"))
+    during(monkeypatch, lambda: WorkerRequest.objects.filter(pk=request.pk).update(asked_by=team.alice))
+
+    assert work(request).reasons == [FORGED]
+
+
+def test_an_answer_is_not_stored_for_another_question_that_took_its_number(
+    team: Team, run: ApplyRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request, other = ask_undo(run, team.alice), ask_undo(run, team.bob)
+
+    def replace() -> None:
+        """Number the other question like the first one, as a sequence that was set back would, and vouch for it."""
+        WorkerRequest.objects.filter(pk=request.pk).delete()
+        WorkerRequest.objects.filter(pk=other.pk).update(id=request.pk, attempts=1)
+        worker_questions.vouch_stored(request.pk)
+
+    during(monkeypatch, replace)
+
+    assert work(request).reasons == ["the question is forged: another question took its number"]
+    assert Review.objects.count() == 1
 
 
 def test_a_question_is_not_asked_again_by_a_copy(team: Team, run: ApplyRun) -> None:

@@ -7,7 +7,7 @@ import logging
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 
 from applyviz import audit_origin, clock, sealing_keys
 from applyviz.engine.objects.errors import ApplyVizError
@@ -31,6 +31,10 @@ class _TooLateError(Exception):
     """Another worker has the request, or it has expired: roll back."""
 
 
+class _ForgedError(Exception):
+    """This installation did not store the question, or it changed since it was claimed: roll back."""
+
+
 def _claim(worker_request_id: int) -> WorkerRequest | None:
     now = clock.now()
     free = Q(lease_until=None) | Q(lease_until__lt=now)
@@ -42,15 +46,38 @@ def _claim(worker_request_id: int) -> WorkerRequest | None:
     return WorkerRequest.objects.select_related("asked_by", "cluster").get(pk=worker_request_id)
 
 
-def _store_answer(worker_request: WorkerRequest, state: WorkerRequestState, **answer: object) -> None:
-    now = clock.now()
-    mine = WorkerRequest.objects.filter(
+def _require_genuine(worker_request: WorkerRequest) -> None:
+    fault = row_macs.find_fault(worker_request)
+    if fault:
+        raise _ForgedError(fault)
+
+
+def _find_mine(worker_request: WorkerRequest, now: datetime) -> QuerySet[WorkerRequest]:
+    """Return the row of a claimed worker request while this worker may answer it."""
+    return WorkerRequest.objects.filter(
         pk=worker_request.pk, state=WorkerRequestState.WAITING, attempts=worker_request.attempts, expires_at__gt=now
     )
+
+
+def _end(worker_request: WorkerRequest, state: WorkerRequestState, **answer: object) -> None:
+    now = clock.now()
     with transaction.atomic():
-        if not mine.update(state=state, finished_at=now, lease_until=None, sealed=None, **answer):
+        ended = {"state": state, "finished_at": now, "lease_until": None, "sealed": None}
+        if not _find_mine(worker_request, now).update(**ended, **answer):
             raise _TooLateError
         vouch_stored(worker_request.pk)
+
+
+def _store_answer(worker_request: WorkerRequest, state: WorkerRequestState, **answer: object) -> None:
+    """Store the answer to the question that was claimed; a MAC is never made for this answer and another question."""
+    with transaction.atomic():
+        stored = _find_mine(worker_request, clock.now()).select_for_update().first()
+        if stored is None:
+            raise _TooLateError
+        _require_genuine(stored)
+        if stored.mac != worker_request.mac:
+            raise _ForgedError("another question took its number")
+        _end(worker_request, state, **answer)
 
 
 def _write_answer(worker_request: WorkerRequest, answer: JSONValue) -> dict[str, object]:
@@ -76,41 +103,47 @@ def _refuse(worker_request: WorkerRequest, refused: RefusedError) -> None:
     )
 
 
+def _work(worker_request: WorkerRequest) -> None:
+    """Answer a claimed worker request, or refuse it and say why."""
+    _require_genuine(worker_request)
+    if worker_request.attempts > _MAX_ATTEMPTS:
+        _refuse(worker_request, RefusedError(("it was interrupted several times",), 409))
+        return
+    try:
+        _answer(worker_request)
+    except ApplyVizError as error:
+        _refuse(worker_request, RefusedError.of(error))
+    except (_TooLateError, _ForgedError):
+        raise
+    except Exception as error:
+        log_unexpected(logger, f"worker request {worker_request.pk} stopped", error)
+        _refuse(worker_request, RefusedError((f"an unexpected error ({type(error).__name__})",), 500))
+
+
+def _refuse_forged(worker_request: WorkerRequest, fault: str) -> None:
+    """Refuse a question that was changed with a sentence that says nothing of any answer."""
+    _end(worker_request, WorkerRequestState.REFUSED, reasons=[f"the question is forged: {fault}"], status=409)
+
+
 def answer_worker_request(worker_request_id: int) -> None:
     """Answer a worker request; does nothing when it is answered, expired, or claimed by another worker.
 
     - The audit origin of its acts is that of the requester.
-    - A question that this installation did not store is refused.
+    - A question that this installation did not store is refused, also one that was changed while it was answered.
     """
     worker_request = _claim(worker_request_id)
     if worker_request is None:
         return
     token = audit_origin.current.set(audit_origin.Origin(**worker_request.origin))
     try:
-        if worker_request.attempts > _MAX_ATTEMPTS:
-            _refuse(worker_request, RefusedError(("it was interrupted several times",), 409))
-            return
-        fault = row_macs.find_fault(worker_request)
-        if fault:
-            _refuse(worker_request, RefusedError((f"the question is forged: {fault}",), 409))
-            return
-        _answer(worker_request)
+        try:
+            _work(worker_request)
+        except _ForgedError as error:
+            _refuse_forged(worker_request, str(error))
     except _TooLateError:
         logger.warning("worker request %s was answered elsewhere, or too late", worker_request_id)
-    except ApplyVizError as error:
-        _refuse_quietly(worker_request, RefusedError.of(error))
-    except Exception as error:
-        log_unexpected(logger, f"worker request {worker_request_id} stopped", error)
-        _refuse_quietly(worker_request, RefusedError((f"an unexpected error ({type(error).__name__})",), 500))
     finally:
         audit_origin.current.reset(token)
-
-
-def _refuse_quietly(worker_request: WorkerRequest, refused: RefusedError) -> None:
-    try:
-        _refuse(worker_request, refused)
-    except _TooLateError:
-        logger.warning("worker request %s was answered elsewhere, or too late", worker_request.pk)
 
 
 def find_unfinished(*, now: datetime) -> list[int]:
