@@ -54,6 +54,8 @@ def restarts_container(planned: Planned) -> bool:
     live, after, _manifest = _versions(planned)
     if (planned.change.ref.gvk.group, planned.change.ref.gvk.kind) != ("", "Pod") or not planned.change.has_effect:
         return False
+    if _is_past_restarts(live):
+        return False
     old, new = live.get("spec") or {}, after.get("spec") or {}
     sidecars = [one for one in new.get("initContainers") or () if one.get("restartPolicy") == "Always"]
     images = {one["name"]: one.get("image") for one in [*(new.get("containers") or ()), *sidecars]}
@@ -67,6 +69,15 @@ def restarts_container(planned: Planned) -> bool:
         and (one["name"] in running or (bool(old.get("nodeName")) and one["name"] not in ended))
         for part in ("containers", "initContainers")
         for one in old.get(part) or ()
+    )
+
+
+def _is_past_restarts(pod: JSONObject) -> bool:
+    """Return whether a pod has ended, is being deleted, or only shows what a kubelet runs by a file of its own."""
+    metadata = pod.get("metadata") or {}
+    is_mirror = "kubernetes.io/config.mirror" in (metadata.get("annotations") or {})
+    return (
+        is_mirror or "deletionTimestamp" in metadata or get_at(pod, ("status", "phase"), "") in ("Succeeded", "Failed")
     )
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
-from applyviz.conformance import covering, object_facts, repetition
+from applyviz.conformance import covering, object_facts, repetition, traffic
 from applyviz.conformance.cases import CaseResult
 from applyviz.conformance.covering import NOTHING
 from applyviz.conformance.inputs import Planned
@@ -245,26 +245,6 @@ class Facts:
         paths = list_leaves(root, obj)
         return {path[:n] for path in paths for n, element in enumerate(path, 1) if element[0] == "k"}
 
-    @property
-    def gives_up_direction(self) -> bool:
-        """Whether a NetworkPolicy applied to a direction of traffic that it no longer names."""
-        before, after = (get_at(obj, ("spec", "policyTypes"), None) or [] for obj in (self.live, self.after))
-        return bool(after) and not set(before) <= set(after)
-
-    @property
-    def allows_nothing(self) -> bool:
-        """Whether a live NetworkPolicy has no rule for a direction, and had one or did not apply to it."""
-        before, after = (get_at(obj, ("spec",), None) or {} for obj in (self.live, self.after))
-        return self.live is not None and any(
-            not after.get(one.lower()) and (before.get(one.lower()) or one not in (before.get("policyTypes") or ()))
-            for one in after.get("policyTypes") or ()
-        )
-
-    def opens(self, *path: str) -> bool:
-        """Whether a list of an object gets an empty entry."""
-        before, after = (get_at(obj, path, None) or [] for obj in (self.live, self.after))
-        return {} in after and {} not in before
-
 
 def _differ(wanted: JSONValue, found: JSONValue) -> bool:
     return found is NOTHING or not is_same_json(wanted, found)
@@ -285,6 +265,13 @@ def _means(asked: JSONValue, answer: JSONValue) -> bool:
 
 def _holds_kind(kinds: tuple[str, ...]) -> Predicate:
     return lambda facts: facts.gvk.kind in kinds and facts.moves
+
+
+def _changes_traffic(judge: traffic.Judge) -> Predicate:
+    return lambda f: (
+        (f.gvk.group, f.gvk.kind) == ("networking.k8s.io", "NetworkPolicy")
+        and any(judge(name, f.live, f.after) for name in ("ingress", "egress"))
+    )
 
 
 Predicate: TypeAlias = Callable[[Facts], bool]
@@ -311,11 +298,8 @@ PREDICATES: Mapping[str, Predicate] = {
     "record-ignored": lambda f: f.ignores_record,
     "shared-merge-key": lambda f: f.shares_keys,
     "defaulted-sibling": lambda f: f.is_refused and f.live is not None and bool(_SIBLING.search(f.refusal)),
-    "open-policy": lambda f: (
-        f.gvk.kind == "NetworkPolicy" and (f.opens("spec", "ingress") or f.opens("spec", "egress"))
-    ),
-    "allows-nothing": lambda f: f.gvk.kind == "NetworkPolicy" and f.allows_nothing,
-    "restricts-less": lambda f: f.gvk.kind == "NetworkPolicy" and f.gives_up_direction,
+    **{slug: _changes_traffic(judge) for slug, judge in traffic.CHANGES.items()},
+    "terminating": lambda f: "deletionTimestamp" in (get_at(f.live, ("metadata",), None) or {}),
     "container-restarts": lambda f: object_facts.restarts_container(f.planned),
     "address-lost": lambda f: f.gvk.kind == "Service" and f.is_written and object_facts.gives_up_address(f.planned),
     "exposed": lambda f: object_facts.opens_service(f.planned),

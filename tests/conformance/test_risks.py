@@ -54,6 +54,8 @@ CASES = [
     ("repeating-patch", POLICY, POLICY.replace("80", "81")),
     ("restricts-less", POLICY_TYPES, POLICY_TYPES.replace("policyTypes: [Ingress, Egress], ", "")),
     ("allows-nothing", POLICY_RULES, POLICY_RULES.replace(", egress: [{ports: [{port: 53}]}]", "")),
+    ("restricts-more", POLICY_TYPES.replace(", Egress", ""), POLICY_RULES.replace("name: p", "name: web")),
+    ("rules-without-effect", POLICY_RULES, POLICY_RULES.replace("Ingress, Egress", "Ingress")),
     ("secret-content", SECRET, SECRET.replace("eA==", "eQ==")),
     ("rbac", ROLE, ROLE.replace("get", "list")),
     ("exposed", SERVICE, SERVICE.replace("ClusterIP", "NodePort")),
@@ -140,6 +142,17 @@ def test_field_that_stays_with_another_owner_is_noticed():
 
     assert "removal-will-not-happen" in told
     assert list(risks.find_wrong(risks.Facts(planned), told)) == []
+
+
+@pytest.mark.parametrize("mode", list(ApplyMode))
+def test_deletion_that_has_begun_is_noticed(mode: ApplyMode):
+    begun = {"deletionTimestamp": "2026-06-01T00:00:00Z", "finalizers": ["example.com/hold"]}
+    planned = plan_after(LABELED, lambda live: {**live, "metadata": {**live["metadata"], **begun}}, LABELED, mode)
+    told = {risk.kind.slug for risk in planned.change.risks}
+
+    assert "terminating" in told
+    assert list(risks.find_wrong(risks.Facts(planned), told)) == []
+    assert list(risks.find_wrong(risks.Facts(planned), told - {"terminating"})) == ["terminating is missing"]
 
 
 def test_certificate_that_another_manager_wrote_is_noticed():

@@ -24,7 +24,7 @@ UNJUDGED: Mapping[str, str] = {
     **dict.fromkeys(
         (
             *("prune", "replace", "dependents", "data-lost"),
-            *("finalizers", "terminating", "unfiled-data", "prune-share"),
+            *("finalizers", "unfiled-data", "prune-share"),
             *("prune-changed", "in-use"),
         ),
         _DELETION,

@@ -80,6 +80,28 @@ def _is_changed(told: Told, risk: Risk) -> bool:
     return told.before is None or told.operation is not Operation.UNCHANGED
 
 
+def _is_leaving(obj: JSONObject | None, risk: Risk) -> bool:
+    """Whether an object is still being deleted, for the finalizers that a risk names; without any it may be gone."""
+    metadata = get_at(obj, ("metadata",), {})
+    names = risk.facts.get("finalizers", "")
+    return ", ".join(metadata.get("finalizers", ())) == names and (obj is None or "deletionTimestamp" in metadata)
+
+
+def _is_same(told: Told) -> bool:
+    return get_at(told.before, ("metadata", "uid")) == get_at(told.after, ("metadata", "uid"))
+
+
+def _applies(policy: JSONObject | None, risk: Risk) -> bool:
+    """Whether a stored NetworkPolicy applies to the direction that a risk names."""
+    return risk.facts["direction"].capitalize() in get_at(policy, ("spec", "policyTypes"), ())
+
+
+def _rules(policy: JSONObject | None, risk: Risk) -> list[JSONValue]:
+    """The rules of a stored NetworkPolicy for the direction that a risk names."""
+    found = get_at(policy, ("spec", risk.facts["direction"]))
+    return found if isinstance(found, list) else []
+
+
 CLAIMS: Mapping[str, Claim] = {
     "cluster-scoped": lambda told, risk: not told.change.ref.namespace,
     "rbac": _check_kind(*_RBAC),
@@ -94,6 +116,11 @@ CLAIMS: Mapping[str, Claim] = {
     "dependents": lambda told, risk: told.is_new,
     "pods-restart": lambda told, risk: told.restarts,
     "template-waits": _keeps_pods,
+    # A write does not end the deletion; a deletion and a replacement wait for its end.
+    "terminating": lambda told, risk: (
+        bool(get_at(told.before, ("metadata", "deletionTimestamp")))
+        and (_is_leaving(told.after, risk) if risk.facts["how"] == "apply" else not _is_same(told))
+    ),
     "container-restarts": lambda told, risk: not told.is_new and not told.fact(risk.path).is_same,
     "autoscaled-field": _moves_as_told,
     "null-defaults-again": lambda told, risk: told.fact(risk.path).wanted is None and told.fact(risk.path).is_there,
@@ -118,11 +145,12 @@ CLAIMS: Mapping[str, Claim] = {
     ),
     "atomic-list-replaced": lambda told, risk: told.fact(risk.path).was and not told.fact(risk.path).is_same,
     "exposed": lambda told, risk: told.fact(risk.path).after == risk.facts["how"],
-    "open-policy": lambda told, risk: {} in told.fact(risk.path).after,
-    "allows-nothing": lambda told, risk: (
-        risk.facts["direction"].capitalize() in get_at(told.after, ("spec", "policyTypes"), ())
-        and not get_at(told.after, ("spec", risk.facts["direction"]), ())
+    "open-policy": lambda told, risk: _applies(told.after, risk) and {} in _rules(told.after, risk),
+    "allows-nothing": lambda told, risk: _applies(told.after, risk) and not _rules(told.after, risk),
+    "restricts-more": lambda told, risk: (
+        _applies(told.after, risk) and not _applies(told.before, risk) and {} not in _rules(told.after, risk)
     ),
+    "rules-without-effect": lambda told, risk: not _applies(told.after, risk) and bool(_rules(told.after, risk)),
     "restricts-less": lambda told, risk: (
         risk.facts["direction"].capitalize() in told.fact(risk.path).before
         and risk.facts["direction"].capitalize() not in told.fact(risk.path).after

@@ -10,12 +10,15 @@ from applyviz.engine.objects.exchange import JSON, Answer, Request
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyMode, Propagation, Replacement
+from applyviz.engine.risks.deletions import TERMINATING
+from applyviz.engine.risks.sentences import describe_risk
 from applyviz.records.enums import Role, RunState
 from applyviz.records.models import Plan
 from applyviz.web.api import responses
+from applyviz.workflow import runs
 from applyviz.workflow.foundation.errors import NotValidError
 from applyviz.workflow.people.teams import Scope
-from applyviz.workflow.plans import object_choices, planner, revert, reviews
+from applyviz.workflow.plans import changes, object_choices, planner, revert, reviews
 from applyviz.workflow.plans.changes import ref_of
 from applyviz.workflow.plans.object_choices import ObjectChoice
 from applyviz.workflow.policies import Rules, editing
@@ -204,6 +207,24 @@ def test_deletion_that_takes_too_long_ends_unknown_and_creates_nothing(team):
     assert (run.state, team.outcomes(run)) == (RunState.FAILED, ["unknown"])
     assert "still there after 1 s" in run.results.get().detail
     assert team.live(JOB_PATH)["metadata"]["deletionTimestamp"]
+
+
+@pytest.mark.long
+def test_object_that_is_being_deleted_is_awaited_and_created_again(team):
+    held = FIRST.replace("{name: migrate,", "{name: migrate, finalizers: [example.com/hold],", 1)
+    team.apply(held)
+    team.send(Request("DELETE", JOB_PATH))
+    plan = team.plan(SECOND, replacement=Replacement(kinds=("batch/Job",)))
+    (change,) = map(changes.read_masked, plan.changes.all())
+    run = team.start(plan)
+
+    runs.execute_run(run.pk, sleep=lambda _: team.edit(JOB_PATH, {"metadata": {"finalizers": None}}))
+
+    run.refresh_from_db()
+    assert (run.state, run.error) == (RunState.APPLIED, "")
+    (risk,) = [one for one in change.risks if one.kind is TERMINATING]
+    assert describe_risk(risk).endswith("the run waits until it is gone, and re-creates it.")
+    assert "deletionTimestamp" not in team.live(JOB_PATH)["metadata"]
 
 
 @pytest.mark.parametrize("mode", ApplyMode)

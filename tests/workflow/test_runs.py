@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+import yaml
 from django.utils import timezone
 
 from applyviz.engine.objects.exchange import Request
@@ -100,6 +101,24 @@ def test_moved_field_makes_the_run_stale(team):
     assert {"path": ".data.a", "reviewed": "1", "live": "changed by hand"} in moved
     run.plan.review.refresh_from_db()
     assert run.plan.review.state == ReviewState.OPEN
+
+
+@pytest.mark.parametrize("value", ["1", "2"])
+def test_object_whose_deletion_began_since_the_review_is_not_written(team, value):
+    held = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "settings", "finalizers": ["example.com/hold"]},
+    }
+    team.apply(yaml.safe_dump({**held, "data": {"a": "1"}}))
+    run = team.start(team.plan(yaml.safe_dump({**held, "data": {"a": value}}), config_map("other", b="2")))
+    team.send(Request("DELETE", SETTINGS))
+    team.wire.writes.clear()
+
+    team.work(run)
+
+    assert (run.state, team.wire.writes) == (RunState.STALE, [])
+    assert run.results.get(outcome="stale").detail == "its deletion began since it was reviewed: no apply keeps it"
 
 
 @pytest.mark.long

@@ -4,7 +4,9 @@ Rule: https://kubernetes.io/docs/concepts/workloads/pods/#pod-update-and-replace
 https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/ (a new image of a sidecar restarts the container
 and not the pod) and https://kubernetes.io/docs/concepts/workloads/pods/init-containers/#detailed-behavior (a new image
 of an init container restarts nothing). The kubelet restarts a running container whatever the restart policy says
-(`pkg/kubelet/kuberuntime/kuberuntime_manager.go`).
+(`pkg/kubelet/kuberuntime/kuberuntime_manager.go`), unless the pod has ended or is being deleted. A mirror pod is a copy
+of a static pod of the kubelet, which runs what its file says
+(https://kubernetes.io/docs/tasks/configure-pod-container/static-pod/).
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from applyviz.engine.risks.model import Risk, RiskKind, RiskSubject
 from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import list_at, position_of
 
+_ENDED = ("Succeeded", "Failed")
+_MIRROR = ("metadata", "annotations", "kubernetes.io/config.mirror")
 _STATUSES = {"containers": "containerStatuses", "initContainers": "initContainerStatuses"}
 
 CONTAINER_RESTARTS = RiskKind(
@@ -29,6 +33,12 @@ CONTAINER_RESTARTS = RiskKind(
 def _index(obj: JSONObject | None, *path: str) -> dict[str, JSONObject]:
     """Return the entries of a list by their names."""
     return {str(one.get("name")): one for one in list_at(obj, *path) if isinstance(one, Mapping)}
+
+
+def _is_kept_running(pod: JSONObject) -> bool:
+    """Return whether the kubelet starts the containers of a live pod as its object says."""
+    has_ended = get_at(pod, ("status", "phase")) in _ENDED
+    return not has_ended and not get_at(pod, ("metadata", "deletionTimestamp")) and get_at(pod, _MIRROR) is None
 
 
 def _is_running(live: JSONObject, part: str, name: str) -> bool:
@@ -44,6 +54,8 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the running containers of a live pod that get another image; of init containers, only sidecars run on."""
     live, result = subject.live, subject.result
     if subject.ref.key[:2] != ("", "Pod") or live is None or result is None or subject.manifest is None:
+        return
+    if not _is_kept_running(live):
         return
     for part in _STATUSES:
         before, wanted = _index(live, "spec", part), list(_index(subject.manifest, "spec", part))

@@ -1,17 +1,19 @@
 """Find what goes with an object that is deleted, or deleted and created again: data and addresses; and what delays it.
 
-Rule: the API server removes an object only when its finalizers are gone; storage and addresses are released with their
-claims and Services. The objects that belong to it are found by `requests/dependents.py`.
+Rule: the API server removes an object only when its finalizers are gone; until then it accepts writes, which do not
+keep the object (https://kubernetes.io/docs/concepts/overview/working-with-objects/finalizers/). Storage and addresses
+are released with their claims and Services. The objects that belong to it are found by `requests/dependents.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
 
 from applyviz.engine.objects.accessors import map_or_empty
 from applyviz.engine.objects.kinds import Kind
 from applyviz.engine.objects.refs import ObjectRef
-from applyviz.engine.objects.values import JSONObject, get_at
+from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskLevel, RiskSubject, Templates
 from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import field_path, list_at, position_of
@@ -91,6 +93,16 @@ def _describe_used(f: Facts) -> Templates:
     return ("{kind} {name} is bound to volume {volume}" + after.get(f["policy"], "."),)
 
 
+def _describe_terminating(f: Facts) -> Templates:
+    if f["how"] == "deletion":
+        return ("{kind} {name} has been terminating since {since}: the run only waits until it is gone.",)
+    if f["how"] == "replacement":
+        return ("{kind} {name} has been terminating since {since}: the run waits until it is gone, and re-creates it.",)
+    waits = ("It stays until {finalizers} {verb} removed.",) if f.get("finalizers") else ()
+    kept = "{kind} {name} has been terminating since {since}: this apply does not keep it."
+    return (kept, *waits, "Once it is gone, an apply creates it again.")
+
+
 DELETED = RiskKind("prune", "Object deleted", _describe_deleted, level=RiskLevel.HIGH, policy_order=10)
 REPLACED = RiskKind(
     "replace", "Replaced (delete and re-create)", _describe_replaced, level=RiskLevel.HIGH, policy_order=20
@@ -119,11 +131,7 @@ ADDRESS_LOST = RiskKind(
     level=RiskLevel.HIGH,
 )
 FINALIZERS = RiskKind("finalizers", "Finalizers delay the deletion", _describe_finalizers)
-TERMINATING = RiskKind(
-    "terminating",
-    "Already being deleted",
-    "{kind} {name} has been terminating since {since}: the run only waits until it is gone.",
-)
+TERMINATING = RiskKind("terminating", "Already being deleted", _describe_terminating)
 UNFILED_DATA = RiskKind(
     "unfiled-data",
     "Data not in any manifest",
@@ -188,11 +196,41 @@ def is_built_in(finalizer: str) -> bool:
     return finalizer in _BUILT_IN or finalizer.startswith("kubernetes.io/")
 
 
-def find_terminating(named: Mapping[str, str], live: JSONObject) -> Iterator[Risk]:
-    """Yield a risk for an object that is being deleted already."""
-    since = get_at(live, ("metadata", "deletionTimestamp"))
+def _read_start(live: JSONObject) -> str:
+    """Return when the deletion of an object began, "" if it is not being deleted.
+
+    - `deletionTimestamp` is when the grace period ends.
+    """
+    ends = get_at(live, ("metadata", "deletionTimestamp"))
+    seconds = get_at(live, ("metadata", "deletionGracePeriodSeconds"))
+    if not isinstance(ends, str) or not isinstance(seconds, int):
+        return str(ends or "")
+    began = datetime.fromisoformat(ends) - timedelta(seconds=seconds)
+    return began.isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def find_terminating(ref: ObjectRef, live: JSONObject, how: str, left: Iterable[JSONValue] = ()) -> Iterator[Risk]:
+    """Yield a risk for a live object that is being deleted already.
+
+    - `how`: it is written by an `apply`, or its `deletion` or `replacement` is planned; `left`: finalizers that stay.
+    """
+    since = _read_start(live)
     if since:
-        yield TERMINATING.at(facts={**named, "since": str(since)})
+        facts = {"kind": ref.gvk.kind, "name": ref.name, "since": since, "how": how}
+        names = [str(name) for name in left]
+        facts |= {"finalizers": ", ".join(names), "verb": "is" if len(names) == 1 else "are"} if names else {}
+        level = RiskLevel.HIGH if how == "apply" else RiskLevel.MEDIUM
+        yield TERMINATING.at(facts=facts, level=level)
+
+
+@rule(268)
+def find_going(subject: RiskSubject) -> Iterator[Risk]:
+    """Yield a risk for an object that is being deleted already, whatever is planned for it: no write keeps it."""
+    if subject.live is not None and subject.manifest is None:
+        yield from find_terminating(subject.ref, subject.live, "deletion")
+    elif subject.live is not None:
+        left = list_at(subject.result or subject.live, "metadata", "finalizers")
+        yield from find_terminating(subject.ref, subject.live, "apply", left)
 
 
 def find_unfiled(named: Mapping[str, str], live: JSONObject, manifest: JSONObject) -> Iterator[Risk]:

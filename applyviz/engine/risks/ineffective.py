@@ -4,7 +4,8 @@ Rules: `stringData` of a Secret is written into `data` and never removed from th
 a Service keeps its cluster IP (`pkg/registry/core/service/storage/storage.go`);
 `serviceAccount` is an alias that fills `serviceAccountName` again (the same file); the main path of a kind with a
 status subresource ignores `status`; autoscaling/v1 keeps the metrics and the behavior of an autoscaler in annotations
-(`pkg/apis/autoscaling/v1/conversion.go`); an empty rule of a NetworkPolicy allows all traffic
+(`pkg/apis/autoscaling/v1/conversion.go`); a NetworkPolicy applies to the directions that `policyTypes` names, whatever
+rules it has, and an empty rule allows all traffic
 (https://kubernetes.io/docs/concepts/services-networking/network-policies/); a `caBundle` is often injected.
 """
 
@@ -35,6 +36,7 @@ _RECORD = ("metadata", "annotations", ANNOTATION)
 _CLUSTER_IP = ("spec", "clusterIP")
 _NAME, _ALIAS = "serviceAccountName", "serviceAccount"
 _TEXTS = {"ConfigMap": ("data", "binaryData"), "Secret": ("data", "stringData")}
+_DIRECTIONS = ("ingress", "egress")
 _ENCODED = (("Secret", "data"), ("ConfigMap", "binaryData"))
 
 
@@ -79,6 +81,16 @@ RESTRICTS_LESS = RiskKind(
     "restricts-less",
     "Restricts less traffic",  # other policies may restrict the same pods
     "The policy no longer applies to {direction}, so it no longer restricts that traffic.",
+)
+RESTRICTS_MORE = RiskKind(
+    "restricts-more",
+    "Restricts more traffic",
+    "The policy now applies to {direction}, so of that traffic it allows only what its rules name.",
+)
+IDLE_RULES = RiskKind(
+    "rules-without-effect",
+    "Rules without effect",
+    "The policy does not apply to {direction}, so its rules for that traffic have no effect.",
 )
 ALLOWS_NOTHING = RiskKind(
     "allows-nothing",
@@ -221,34 +233,60 @@ def _find_fate(subject: RiskSubject, wanted: JSONValue) -> dict[str, str]:
     return {"how": "conflict", "owners": ", ".join(owners)}
 
 
+def _is_policy(subject: RiskSubject) -> bool:
+    """Return whether a NetworkPolicy is written."""
+    is_written = subject.manifest is not None and subject.result is not None
+    return is_written and subject.ref.key[:2] == ("networking.k8s.io", "NetworkPolicy")
+
+
+def _list_directions(policy: JSONObject | None) -> list[str]:
+    """Return the directions to which a policy applies; an estimate may lack the default that a server sets."""
+    if policy is None:
+        return []
+    named = dict.fromkeys(str(one).lower() for one in list_at(policy, "spec", "policyTypes"))
+    return list(named) or [name for name in _DIRECTIONS if name == "ingress" or list_at(policy, "spec", name)]
+
+
+def _is_open(policy: JSONObject | None, direction: str) -> bool:
+    """Return whether a policy applies to a direction with an empty rule, also one with empty parts."""
+    rules = list_at(policy, "spec", direction) if direction in _list_directions(policy) else []
+    return any(not (any(one.values()) if isinstance(one, Mapping) else one) for one in rules)
+
+
+def _at_rules(kind: RiskKind, subject: RiskSubject, direction: str) -> Risk:
+    return kind.at(fields("spec", direction), {"direction": direction}, position_of(subject, ("spec", direction)))
+
+
 @rule(160)
 def find_open_policy(subject: RiskSubject) -> Iterator[Risk]:
-    """Yield the empty rules of a NetworkPolicy that its live version does not have, and the directions it gives up."""
-    if subject.ref.key[:2] != ("networking.k8s.io", "NetworkPolicy") or subject.manifest is None:
+    """Yield the directions in which a NetworkPolicy newly allows all traffic, or does not restrict it after all."""
+    if not _is_policy(subject):
         return
-    for name in ("ingress", "egress"):
-        rules, before = (list_at(obj, "spec", name) for obj in (subject.result, subject.live))
-        if {} in rules and {} not in before:
-            yield OPEN_POLICY.at(fields("spec", name), {"direction": name}, position_of(subject, ("spec", name)))
-    kept = list_at(subject.result, "spec", "policyTypes")
-    for one in list_at(subject.live, "spec", "policyTypes"):
-        if kept and one not in kept:  # an object that the server did not complete may lack the default
+    live, result = subject.live, subject.result
+    kept = _list_directions(result)
+    for name in _DIRECTIONS:
+        if _is_open(result, name) and not _is_open(live, name):
+            yield _at_rules(OPEN_POLICY, subject, name)
+        if name not in kept and list_at(result, "spec", name):
+            yield _at_rules(IDLE_RULES, subject, name)
+    for name in _list_directions(live):
+        if name not in kept and not _is_open(live, name):
             position = position_of(subject, ("spec", "policyTypes"))
-            yield RESTRICTS_LESS.at(fields("spec", "policyTypes"), {"direction": str(one).lower()}, position)
+            yield RESTRICTS_LESS.at(fields("spec", "policyTypes"), {"direction": name}, position)
 
 
 @rule(165)
-def find_empty_policy(subject: RiskSubject) -> Iterator[Risk]:
-    """Yield the directions of a live NetworkPolicy that lose their last rule, or to which it now applies with none."""
-    if subject.ref.key[:2] != ("networking.k8s.io", "NetworkPolicy") or subject.live is None:
+def find_narrower_policy(subject: RiskSubject) -> Iterator[Risk]:
+    """Yield the directions of a live NetworkPolicy that lose their last rule, or to which it now applies."""
+    if subject.live is None or not _is_policy(subject):
         return
-    types = list_at(subject.live, "spec", "policyTypes")
-    for one in list_at(subject.result, "spec", "policyTypes") if subject.manifest is not None else ():
-        name = str(one).lower()
-        was_open = one not in types or list_at(subject.live, "spec", name)
-        if was_open and not list_at(subject.result, "spec", name):
-            position = position_of(subject, ("spec", name))
-            yield ALLOWS_NOTHING.at(fields("spec", name), {"direction": name}, position)
+    before = _list_directions(subject.live)
+    for name in _list_directions(subject.result):
+        has_rules = bool(list_at(subject.result, "spec", name))
+        if not has_rules and (name not in before or list_at(subject.live, "spec", name)):
+            yield _at_rules(ALLOWS_NOTHING, subject, name)
+        elif has_rules and name not in before and not _is_open(subject.result, name):
+            yield _at_rules(RESTRICTS_MORE, subject, name)
 
 
 def _list_bundles(trie: JSONObject, path: FieldPath = ()) -> Iterator[FieldPath]:

@@ -6,7 +6,7 @@ from applyviz.engine.diff.masking import MaskPolicy
 from applyviz.engine.diff.structural import diff_objects
 from applyviz.engine.objects.controller_fields import is_controller_written
 from applyviz.engine.objects.paths import render_path
-from applyviz.engine.objects.values import JSONValue, get_at
+from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject
 from applyviz.engine.planning.objects.masking import mask_change
 from applyviz.engine.schema.model import KindSchema
@@ -23,6 +23,10 @@ def is_unreadable(now: PlannedObject) -> bool:
     return now.operation is Operation.ERROR and now.certainty is Certainty.UNKNOWN
 
 
+def _is_leaving(live: JSONObject | None) -> bool:
+    return bool(get_at(live, ("metadata", "deletionTimestamp")))
+
+
 def is_going(row: ObjectChange, now: PlannedObject) -> bool:
     """Return whether what a reviewed deletion wants has happened meanwhile: the object is gone, or being deleted.
 
@@ -35,7 +39,7 @@ def is_going(row: ObjectChange, now: PlannedObject) -> bool:
         return now.operation is Operation.NOT_FOUND
     reviewed = changes.read_masked_core(row).versions.live
     is_same = get_at(live, ("metadata", "uid")) == get_at(reviewed, ("metadata", "uid"))
-    return is_same and bool(get_at(live, ("metadata", "deletionTimestamp")))
+    return is_same and _is_leaving(live)
 
 
 def find_moved(
@@ -65,12 +69,13 @@ def find_moved(
 
 def describe_move(row: ObjectChange, now: PlannedObject, moved: list[dict[str, JSONValue]]) -> str:
     """Return what happened to an object since it was reviewed, in one sentence."""
-    existed = changes.read_masked_core(row).versions.live is not None
-    exists = now.versions.live is not None
-    if existed and not exists:
+    reviewed, live = changes.read_masked_core(row).versions.live, now.versions.live
+    if reviewed is not None and live is None:
         return "it was deleted since it was reviewed"
-    if exists and not existed:
+    if reviewed is None and live is not None:
         return "it was created since it was reviewed"
+    if _is_leaving(live) and not _is_leaving(reviewed):
+        return "its deletion began since it was reviewed: no apply keeps it"
     addon = changes.find_record(row)
     if addon:
         return f"the record of addon {addon} changed since it was reviewed: plan the channel again"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from applyviz.engine.objects.exchange import Answer
+from applyviz.engine.planning.digest.effects import effect
 from applyviz.engine.planning.model.plan import Certainty, Operation
 from applyviz.engine.references.resolving import EdgeState
-from applyviz.engine.requests.options import ApplyOptions, Propagation, SetAction
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Propagation, SetAction
 from applyviz.engine.risks.deletions import DEPENDENTS, TERMINATING, UNFILED_DATA
 from applyviz.engine.risks.model import RiskKind
 from applyviz.engine.risks.planning.dangling import DANGLING_REFERENCE
@@ -174,6 +175,24 @@ def test_object_that_is_being_deleted_says_since_when():
     assert told(change)[TERMINATING] == (
         "ConfigMap settings has been terminating since 2026-06-01T00:00:00Z: the run only waits until it is gone."
     )
+
+
+@pytest.mark.parametrize("mode", list(ApplyMode))
+@pytest.mark.parametrize("value", ["x", "changed"])
+def test_apply_does_not_keep_an_object_that_is_being_deleted(mode: ApplyMode, value: str):
+    held = CONFIG.replace("namespace: shop", "namespace: shop, finalizers: [example.com/hold, example.com/wait]")
+    box = filled(NAMESPACE, held)
+    text, options = held.replace("a: x", f"a: {value}"), ApplyOptions(mode)
+    before = effect(box.plan(text, options).changes[0])
+    box.run(box.plan(CONFIG, deleting()))
+
+    (change,) = box.plan(text, options).changes
+
+    assert told(change)[TERMINATING] == (
+        "ConfigMap settings has been terminating since 2026-06-01T00:00:00Z: this apply does not keep it. It stays "
+        "until example.com/hold, example.com/wait are removed. Once it is gone, an apply creates it again."
+    )
+    assert effect(change) == {**before, "goes": True}
 
 
 def test_many_missing_entries_are_cut():

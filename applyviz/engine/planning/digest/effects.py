@@ -1,9 +1,10 @@
 """Compute the effect of a change: what it does to the live object, without values that vary on their own.
 
 Rule: `docs/architecture.md`, invariant 1. Included: operation, existence and uid, request templates, the difference
-live → after by path, conflicts, conflict rules that were applied. Excluded: resourceVersion, times, status, values that
-a server allocates to a new object (addresses, names of tokens), ignored fields that the manifest does not set, and the
-client that created a map in metadata that several managers share.
+live → after by path, conflicts, conflict rules that were applied, and that a written object is being deleted.
+Excluded: resourceVersion, times, status, values that a server allocates to a new object (addresses, names of tokens),
+ignored fields that the manifest does not set, and the client that created a map in metadata that several managers
+share.
 """
 
 from __future__ import annotations
@@ -160,6 +161,12 @@ def _as_data(request: Request) -> JSONObject:
     }
 
 
+def _is_lost(change: PlannedObject) -> bool:
+    """Return whether an object that is written, or stays as it is, goes all the same: it is being deleted."""
+    is_meant_to_stay = change.operation in (Operation.UPDATE, Operation.UNCHANGED)
+    return is_meant_to_stay and bool(get_at(change.versions.live, ("metadata", "deletionTimestamp")))
+
+
 def effect(change: PlannedObject, *, ignore: Iterable[PlainPath] = ()) -> JSONObject:
     """Return the effect of a change as plain JSON values, the same for the same effect."""
     ref = change.ref
@@ -173,7 +180,7 @@ def effect(change: PlannedObject, *, ignore: Iterable[PlainPath] = ()) -> JSONOb
         difference.append(entry)
     conflicts = [[c.manager, c.operation, c.subresource, list(c.path)] for c in change.conflicts]
     rules = [[a.rule, a.resolution.value, a.manager, list(a.path)] for a in change.answers if a.rule]
-    ruled = {"rules": rules, "ignored": [list(path) for path in change.ignored]}
+    found = {"rules": rules, "ignored": [list(path) for path in change.ignored], "goes": _is_lost(change)}
     return {
         "object": [*ref.gvk, ref.namespace, ref.name],
         "operation": change.operation.value,
@@ -183,5 +190,5 @@ def effect(change: PlannedObject, *, ignore: Iterable[PlainPath] = ()) -> JSONOb
         "difference": difference,
         "conflicts": sorted(conflicts, key=canonical_json),
         "error": change.error,
-        **{name: found for name, found in ruled.items() if found},
+        **{name: one for name, one in found.items() if one},
     }

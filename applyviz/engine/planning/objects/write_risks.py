@@ -18,7 +18,7 @@ from applyviz.engine.requests.options import ApplyOptions, Propagation
 from applyviz.engine.risks.clientside import NO_LAST_APPLIED
 from applyviz.engine.risks.container_restarts import CONTAINER_RESTARTS
 from applyviz.engine.risks.defaults import DEFAULTED_SIBLING
-from applyviz.engine.risks.deletions import ADDRESS_LOST, REPLACED, find_losses
+from applyviz.engine.risks.deletions import ADDRESS_LOST, REPLACED, TERMINATING, find_losses, find_terminating
 from applyviz.engine.risks.immutable import IMMUTABLE_FIELD
 from applyviz.engine.risks.ineffective import REMOVAL_WITHOUT_EFFECT
 from applyviz.engine.risks.lists import ORDER_CHURN, SHARED_MERGE_KEY
@@ -36,6 +36,7 @@ _OF_UPDATES = frozenset(
     (
         *(*_OF_ROLLOUTS, ADDRESS_LOST, IMMUTABLE_FIELD, DEFAULTED_SIBLING, NO_LAST_APPLIED, SHARED_MERGE_KEY),
         *(REMOVAL_WILL_NOT_HAPPEN, REMOVAL_WITHOUT_EFFECT, ORDER_CHURN, TOPOLOGY_CHANGED, CONTAINER_RESTARTS),
+        TERMINATING,
     )
 )
 """Risks of updating the live object; they do not hold for an object that is deleted and created again."""
@@ -107,6 +108,7 @@ def _find_replaced(change: PlannedObject, options: ApplyOptions) -> Iterator[Ris
     is_run_again = change.ref.key[:2] == ("batch", "Job") and get_at(result, ("spec", "suspend")) is not True
     facts |= {"runs": "again"} if is_run_again else {}
     yield REPLACED.at(facts={**name_object(change.ref), **facts})
+    yield from find_terminating(change.ref, live, "replacement")
     yield from list_losses(change.ref, live, manifest, options)
     if options.propagation is not Propagation.ORPHAN or change.ref.gvk.kind == "Pod":
         yield from find_replaced(change.ref, live, result)

@@ -24,8 +24,7 @@ from applyviz.engine.requests.flow import Flow, is_not_found
 from applyviz.engine.requests.members import Member, place_member
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.requests.prune import Prunable
-from applyviz.engine.risks.deletions import find_terminating, find_unfiled
-from applyviz.engine.risks.model import Risk
+from applyviz.engine.risks.deletions import find_unfiled
 
 NOT_FOUND = "the object does not exist: nothing is sent"
 
@@ -56,11 +55,6 @@ def _report_unread(ref: ObjectRef, document: ManifestDocument, answer: Answer) -
     )
 
 
-def _find_risks(ref: ObjectRef, live: JSONObject, manifest: JSONObject) -> list[Risk]:
-    named = name_object(ref)
-    return [*find_terminating(named, live), *find_unfiled(named, live, manifest)]
-
-
 def _plan_member(
     member: Member, document: ManifestDocument, *, options: ApplyOptions, context: PlanningContext
 ) -> Flow[PlannedObject]:
@@ -69,7 +63,7 @@ def _plan_member(
     if not answer.is_ok:
         return _report_unread(ref, document, answer)
     live: JSONObject = {"apiVersion": ref.gvk.api_version, "kind": ref.gvk.kind, **answer.body}
-    risks = _find_risks(ref, live, member.obj)
+    risks = find_unfiled(name_object(ref), live, member.obj)
     found = Prunable(member.resource, ref.namespace, live)
     change = yield from plan_deletion(found, options=options, context=context, risks=risks)
     is_refused = change.operation is Operation.ERROR
