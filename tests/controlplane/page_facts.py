@@ -197,6 +197,9 @@ CLAIMS: Mapping[str, Claim] = {
     r"Removed: `.+` keeps only what your manifest sets": _is_gone,
     r"Removed although your manifest contains it: another entry with the same `.+` goes": _is_gone,
     r"Removed although your manifest contains it: another entry with the same `.+` drops it": _is_gone,
+    r"set by another entry of your manifest with the same `.+`": lambda f: (
+        f.is_there and f.is_wanted and not is_same_json(f.after, f.wanted)
+    ),
     r"Moved: `.+` gets this node port": _is_gone,
     r"the server moves this node port here from `.+`": lambda f: f.is_there and not f.is_wanted,
     r"a patch directive, not a field: kubectl carries it out": lambda f: not f.is_there,

@@ -1,14 +1,28 @@
-"""Volumes and mounts of a Pod: which of them a real server refuses together (a recorded random story)."""
+"""Volumes and mounts of a Pod that a real server refuses together, and the updates of a Pod that it refuses."""
 
+import json
 from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
 
 from applyviz.engine.objects.exchange import JSON, Request
+from applyviz.kubernetes.v1_36.validation.pod_updates import validate_pod_update
 from applyviz.kubernetes.v1_36.validation.pods import validate_pod_spec
 from applyviz.kubernetes.v1_36.validation.volumes import validate_source
 from applyviz.sandbox.api.server import Sandbox
 from applyviz.sandbox.storage.store import MemoryStore
+from tests.controlplane.fixed_fields import put
 
 CONTAINERS = {"containers": [{"name": "c", "image": "i"}]}
+RECORDED = json.loads((Path(__file__).parents[1] / "cases/risks/fixed-fields.json").read_text(encoding="utf-8"))
+UPDATES = [
+    pytest.param(one["live"], change, id=f"{one['live']['metadata']['name']} {change['field']}")
+    for one in RECORDED
+    if one["live"]["kind"] == "Pod"
+    for change in one["changes"]
+    if change["field"].startswith("spec.")
+]
 PODS = "/api/v1/namespaces/default/pods"
 
 
@@ -16,6 +30,13 @@ def _list_fields(volumes):
     mounts = [{"name": "a", "mountPath": "/a"}]
     spec = {"volumes": volumes, "containers": [{"name": "c", "image": "i", "volumeMounts": mounts}]}
     return {error.path for error in validate_pod_spec(spec, "spec") if "olume" in error.path}
+
+
+@pytest.mark.parametrize(("live", "change"), UPDATES)
+def test_update_of_a_pod_is_refused_as_by_a_real_server(live, change):
+    result = put(live, change["field"], change["value"])
+
+    assert sorted({error.path for error in validate_pod_update(result, live)}) == change["refused"]
 
 
 def test_volume_with_a_problem_can_be_mounted_by_nobody():

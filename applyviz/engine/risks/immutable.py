@@ -3,6 +3,7 @@
 Rule: the update validation of each kind in kube-apiserver v1.36.3, as it answered (`kept_values` holds the tables);
 custom resources by rules of their CustomResourceDefinition that compare `self` with `oldSelf`. The server compares the
 live object with the resulting one, after defaults: what the merge drops and a default brings back does not change.
+What a dry run accepted changes no immutable field, whatever the tables say.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ from applyviz.engine.risks.advice import Advice
 from applyviz.engine.risks.kept_values import FIXED, FIXED_BUT, FIXED_ONCE_SET, Kind, Place
 from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskLevel, RiskSubject, Templates
 from applyviz.engine.risks.rules import rule
-from applyviz.engine.risks.walking import field_path, list_at, position_of
+from applyviz.engine.risks.walking import field_path, list_at, map_at, position_of
 
 # The fields of a pod template that a suspended Job may change before its first start: scheduling and resources.
 _FREE_OF_SUSPENDED = ("nodeSelector", "tolerations", "schedulingGates", "affinity")
 # Only a deletion writes these, whatever the kind.
 _OF_DELETIONS = (("metadata", "deletionTimestamp"), ("metadata", "deletionGracePeriodSeconds"))
+_AFFINITY = ("spec", "affinity")
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _MISSING: Any = object()
 # What goes with an object of a kind when it is deleted, so that replacing it is not the first thing to try.
 _LOSES = {
@@ -143,6 +146,26 @@ def _pod(live: JSONObject, result: JSONObject) -> Iterator[Place]:
         yield grace
 
 
+def _narrows_selector(live: JSONObject, result: JSONObject) -> bool:
+    before, now = (map_at(obj, "spec", "nodeSelector") for obj in (live, result))
+    return {**now, **before} == now
+
+
+def _narrows_affinity(live: JSONObject, result: JSONObject) -> bool:
+    """Return whether only the node affinity changes, and each of its required terms, if it had any, gets conditions."""
+    others = [_without(get_at(obj, _AFFINITY), "nodeAffinity") or None for obj in (live, result)]
+    before, now = (list_at(obj, *_AFFINITY, "nodeAffinity", _REQUIRED, "nodeSelectorTerms") for obj in (live, result))
+    is_longer = len(before) == len(now) and all(map(_extends, now, before))
+    return is_same_json(*others) and (not before or is_longer)
+
+
+def _extends(term: JSONValue, former: JSONValue) -> bool:
+    """Return whether the conditions of a term begin with those of the former one; one without any stays empty."""
+    parts = [(list_at(former, name), list_at(term, name)) for name in ("matchExpressions", "matchFields")]
+    is_empty = not any(before for before, _now in parts)
+    return all(now[: len(before)] == before and not (is_empty and now) for before, now in parts)
+
+
 def _ranges(live: JSONObject, result: JSONObject) -> Iterator[Place]:
     """Yield the address ranges of a cluster if they lose an entry; ranges may only be added."""
     before, now = (list_at(obj, "spec", "cidrs") for obj in (live, result))
@@ -169,6 +192,13 @@ _BY_RULE: Mapping[Kind, Callable[[JSONObject, JSONObject], Iterator[Place]]] = {
 }
 
 
+# The fields by which a pod that waits for its scheduling gates may be kept off more nodes.
+_NARROWED: Mapping[Place, Callable[[JSONObject, JSONObject], bool]] = {
+    ("spec", "nodeSelector"): _narrows_selector,
+    _AFFINITY: _narrows_affinity,
+}
+
+
 def _changes(subject: RiskSubject, live: JSONObject, result: JSONObject) -> Iterator[PlainPath]:
     key = (subject.ref.gvk.group, subject.ref.gvk.kind)
     yield from (where for where in _OF_DELETIONS if get_at(subject.manifest, where) and _compare(live, result, where))
@@ -176,7 +206,9 @@ def _changes(subject: RiskSubject, live: JSONObject, result: JSONObject) -> Iter
     once = (where for where in FIXED_ONCE_SET.get(key, ()) if get_at(live, where))
     yield from (where for where in once if _compare(live, result, where))
     if key in FIXED_BUT:
-        yield from _fixed_but(live, result, key)
+        is_waiting = key == ("", "Pod") and bool(list_at(live, "spec", "schedulingGates"))
+        free = [where for where, narrows in _NARROWED.items() if is_waiting and narrows(live, result)]
+        yield from (where for where in _fixed_but(live, result, key) if where not in free)
     if key in _BY_RULE:
         yield from _BY_RULE[key](live, result)
 
@@ -262,7 +294,7 @@ def _find_unanswered(subject: RiskSubject, live: JSONObject, merged: JSONObject)
 def find(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the immutable fields whose value would change."""
     live, result = subject.live, subject.result
-    if live is None or result is None or subject.manifest is None:
+    if live is None or result is None or subject.manifest is None or subject.is_accepted:
         return
     if subject.is_merge_only or subject.after is None:
         found = _find_unanswered(subject, live, subject.merged or result)

@@ -150,7 +150,7 @@ class RiskSubject:
     - `taken_managers`: field managers whose Update entries this one takes over before it applies.
     - `is_merge_only`: the server refused the object or left it alone, so `merged` was not completed by defaults;
       `refused_fields`: the fields that the server names; `is_unchanged`: nothing is written; `is_forced`: an apply is
-      sent with force, so that it never conflicts.
+      sent with force, so that it never conflicts; `is_accepted`: the server accepted a dry run of what is sent.
     - `plural`: the resource's name; `dry_run_answer`: why the server's dry run gave no result, "" if it did.
     """
 
@@ -176,6 +176,7 @@ class RiskSubject:
     refused_fields: tuple[str, ...] = ()
     is_unchanged: bool = False
     is_forced: bool = False
+    is_accepted: bool = False
 
     @property
     def result(self) -> JSONObject | None:

@@ -11,6 +11,7 @@ from applyviz.engine.planning.digest.effects import effect
 from applyviz.engine.planning.model.plan import Certainty, Operation
 from applyviz.engine.planning.simulation.estimated_answers import EstimatedAnswers
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+from applyviz.engine.risks.immutable import IMMUTABLE_FIELD
 from applyviz.sandbox.api.estimates import EstimatingServer
 from tests.engine.planning.cluster import Box
 
@@ -117,3 +118,20 @@ def test_new_object_is_calculated(mode, calculated):
     assert effect(bare) == effect(noted)
     assert bare.versions.merged == noted.versions.merged is not None
     assert calculated
+
+
+@BOTH
+@pytest.mark.parametrize("accepts", [True, False])
+def test_field_that_a_dry_run_changed_is_not_immutable(mode, accepts):
+    """The tables of one release may name more fields than the server of another one keeps."""
+    sealed = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\nimmutable: true\ndata: {a: x}\n"
+    box = Box()
+    box.apply(sealed, ApplyOptions(mode=mode))
+    live = box.get("/api/v1/namespaces/default/configmaps/c")
+    changed = Answer(200, {**live, "data": {"a": "y"}})
+    box.intercept = lambda request: changed if accepts and request.method == "PATCH" else None
+
+    change = box.plan_one(sealed.replace("a: x", "a: y"), ApplyOptions(mode))
+
+    assert change.operation is (Operation.UPDATE if accepts else Operation.ERROR)
+    assert (IMMUTABLE_FIELD in {risk.kind for risk in change.risks}) is not accepts

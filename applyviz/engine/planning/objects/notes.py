@@ -162,6 +162,7 @@ def add_notes(
         refused_fields=tuple(error.field for error in change.server_errors),
         is_unchanged=change.operation is Operation.UNCHANGED,
         is_forced=is_forced(change),
+        is_accepted=change.operation is Operation.UPDATE and change.certainty is Certainty.CONFIRMED,
     )
     reasons = _explain(change, member, document, options, memo)
     blocked_removals = _find_blocked_removals(change, member, reasons, options, context)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from applyviz.engine.objects.values import JSONObject, is_same_json
+from applyviz.engine.objects.values import JSONObject, get_at, is_same_json
 from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid
 
 _POD_UPDATE = (
@@ -17,6 +17,7 @@ _POD_UPDATE = (
     "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
 )
 _FREE = ("activeDeadlineSeconds", "tolerations", "schedulingGates")
+_TERMS = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
 _KEPT_TOLERATION = "existing toleration can not be modified except its tolerationSeconds"
 
 
@@ -44,6 +45,7 @@ def validate_pod_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldErro
         if name not in known:
             detail = f"only deletion is allowed, but found new scheduling gate '{name}'"
             yield forbidden(f"spec.schedulingGates[{i}].name", detail)
+    yield from _validate_scheduling(spec, before)
     if not is_same_json(_without_mutable(spec, before), _without_mutable(before, before)):
         yield forbidden("spec", _POD_UPDATE)
 
@@ -66,9 +68,46 @@ def _without_mutable(spec: JSONObject, before: JSONObject) -> dict[str, Any]:
     seconds = "terminationGracePeriodSeconds"
     if before.get(seconds, 0) < 0 and kept.get(seconds) == 1:
         kept[seconds] = before[seconds]
-    if before.get("schedulingGates") and _is_extended(kept.get("nodeSelector"), before.get("nodeSelector")):
+    if before.get("schedulingGates"):
         kept.pop("nodeSelector", None)
+        kept["affinity"] = _restore_node_affinity(spec.get("affinity"), before.get("affinity"))
     return kept
+
+
+def _restore_node_affinity(now: JSONObject | None, before: JSONObject | None) -> JSONObject | None:
+    """Return the affinity of a Pod with the node affinity that it had."""
+    former = {"nodeAffinity": before["nodeAffinity"]} if before and "nodeAffinity" in before else {}
+    others = {name: value for name, value in (now or {}).items() if name != "nodeAffinity"}
+    if now is None or (before is None and not others and now):
+        return former or None
+    return {**others, **former}
+
+
+def _validate_scheduling(spec: JSONObject, before: JSONObject) -> Iterator[FieldError]:
+    """Yield what a Pod that waits for its gates may not change: it may only be kept off more nodes."""
+    if not before.get("schedulingGates"):
+        return
+    selector = spec.get("nodeSelector")
+    if not _is_extended(selector, before.get("nodeSelector")):
+        detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
+        yield invalid("spec.nodeSelector", selector, detail)
+    terms, former = (get_at(one, _TERMS) or [] for one in (spec, before))
+    path = ".".join(("spec", *_TERMS))
+    if former and len(terms) != len(former):
+        detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
+        yield invalid(path, terms or None, detail)
+        return
+    for i, (term, old) in enumerate(zip(terms, former, strict=False)):
+        if not _is_longer(term, old):
+            yield invalid(f"{path}[{i}]", term, "only additions are allowed (no mutations or deletions)")
+
+
+def _is_longer(term: JSONObject, old: JSONObject) -> bool:
+    """Return whether a term only gets conditions after those that it has; one without any matches nothing and stays."""
+    if not (old.get("matchExpressions") or old.get("matchFields")):
+        return not (term.get("matchExpressions") or term.get("matchFields"))
+    parts = (((old.get(name) or []), (term.get(name) or [])) for name in ("matchExpressions", "matchFields"))
+    return all(now[: len(before)] == before for before, now in parts)
 
 
 def _is_extended(now: JSONObject | None, before: JSONObject | None) -> bool:
