@@ -128,10 +128,10 @@ def test_field_that_a_dry_run_changed_is_not_immutable(mode, accepts):
     box = Box()
     box.apply(sealed, ApplyOptions(mode=mode))
     live = box.get("/api/v1/namespaces/default/configmaps/c")
-    changed = Answer(200, {**live, "data": {"a": "y"}})
+    changed = Answer(200, {**live, "data": {"a": "z"}})
     box.intercept = lambda request: changed if accepts and request.method == "PATCH" else None
 
-    change = box.plan_one(sealed.replace("a: x", "a: y"), ApplyOptions(mode))
+    change = box.plan_one(sealed.replace("a: x", "a: z"), ApplyOptions(mode))
 
     assert change.operation is (Operation.UPDATE if accepts else Operation.ERROR)
     assert (IMMUTABLE_FIELD in {risk.kind for risk in change.risks}) is not accepts
