@@ -5,11 +5,12 @@ A run recomputes with the code that created the plan, so that equal effects mean
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import TypeAlias
 
 from applyviz import clock
 from applyviz.clusters import discovery
@@ -18,7 +19,7 @@ from applyviz.engine.channels.model import ChannelPlan
 from applyviz.engine.manifests.documents import ManifestDocument, ParsedFile
 from applyviz.engine.objects.errors import PlanError
 from applyviz.engine.objects.exchange import Answer, Request
-from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.conflicts.file_edits import EditedText
 from applyviz.engine.planning.digest.serialize import options_from_json
@@ -51,6 +52,7 @@ from applyviz.workflow.plans.resolutions import read_decisions
 from applyviz.workflow.plans.source_runs import parsed_sources
 
 _RENDERED = {"kustomize": "kustomize", "helm": "Helm"}
+_Name: TypeAlias = tuple[GroupVersionKind, str]
 # While a cluster is slow to answer, we look whether the calculation must end.
 _BEAT = 0.5
 
@@ -88,11 +90,13 @@ class Calculation:
     """A prepared calculation: the reader, the known kinds, and the planner.
 
     - `catalog` includes the kinds that the source itself defines.
+    - `named`: the documents by kind and name: whoever recalculates many objects searches no document twice.
     """
 
     reader: ClusterReader
     catalog: Catalog
     documents: tuple[ManifestDocument, ...]
+    named: Mapping[_Name, Sequence[ManifestDocument]]
     context: PlanningContext
     planner: sets.SetPlanner
 
@@ -116,8 +120,7 @@ class Calculation:
         """
         if record:
             return self._recompute_record(record, ref)
-        same = [d for d in self.documents if (d.ref.gvk, d.ref.name) == (ref.gvk, ref.name)]
-        chosen = [d for d in same if d.ref.namespace in ("", ref.namespace)]
+        chosen = [d for d in self.named.get((ref.gvk, ref.name), ()) if d.ref.namespace in ("", ref.namespace)]
         context = replace(self.context, catalog=self.catalog, now=_now())
         options = self.planner.options
         if chosen:
@@ -253,6 +256,14 @@ def _record_scopes(plan: Plan) -> frozenset[ScopeEntry]:
     return frozenset({ScopeEntry(plan.target.cluster.slug, "")})
 
 
+def _name_documents(documents: Iterable[ManifestDocument]) -> dict[_Name, list[ManifestDocument]]:
+    found: dict[_Name, list[ManifestDocument]] = {}
+    for document in documents:
+        ref = document.ref
+        found.setdefault((ref.gvk, ref.name), []).append(document)
+    return found
+
+
 def _add_definitions(served: Catalog, documents: Sequence[ManifestDocument]) -> Catalog:
     """Return the catalog of a cluster with the kinds that the documents define; these come first."""
     crds: list[JSONObject] = [document.obj for document in documents if _is_crd(document)]
@@ -309,4 +320,4 @@ def prepare(
     )
     context = with_estimates(given)
     planner = sets.SetPlanner(documents, options=options, context=context, problems=problems)
-    return Calculation(reader, catalog, documents, context, planner)
+    return Calculation(reader, catalog, documents, _name_documents(documents), context, planner)
