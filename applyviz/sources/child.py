@@ -16,11 +16,18 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
+from applyviz.engine.objects.errors import SourceError
+
 # Without `site` the start is faster; the child needs only the parent's search path.
 _START = (
     "import json,sys;sys.path[:]=json.loads(sys.argv[1]);"
     "from {module} import main;main(sys.stdin.buffer,sys.stdout.buffer)"
 )
+_decode_row = msgspec.json.Decoder(dict[str, str]).decode
+ERROR_ROW = frozenset(("error",))
+"""The row of a child that says why it has no answer."""
 _PRODUCT_ROOT = str(Path(__file__).resolve().parents[2])
 
 
@@ -94,3 +101,17 @@ def ask_child(module: str, message: bytes, limits: ChildLimits, *, act: str = "r
         answer, _ = child.communicate()
         code = None
     return answer, "" if code == 0 else _explain_end(code, limits, act)
+
+
+def read_row(line: bytes, *rows: frozenset[str]) -> dict[str, str]:
+    """Return the texts that a child answered by their names; raises `SourceError` unless they are those of a row.
+
+    - Bytes that take over a child write its answer, so it is checked like any input.
+    """
+    try:
+        row = _decode_row(line)
+    except (msgspec.DecodeError, UnicodeError):
+        row = {}
+    if frozenset(row) not in rows:
+        raise SourceError("what reads it gave no valid answer")
+    return row

@@ -26,7 +26,7 @@ from applyviz.engine.objects.errors import SourcePosition
 from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.sources.child import ChildLimits, ask_child
 from applyviz.sources.nuls import refuse_nuls
-from applyviz.sources.wire import decode_file
+from applyviz.sources.wire import decode_answer, decode_file
 
 CHILD = "applyviz.sources.reading_child"
 DEFAULT_CHILD_LIMITS = ChildLimits()
@@ -34,14 +34,15 @@ READING = ("engine/objects", "engine/manifests", "engine/channels", "sources")
 """The folders of this product whose code decides how a file is read."""
 _PRODUCT = Path(__file__).resolve().parents[1]
 _TOO_MUCH = "reading it needs more memory or a deeper stack than is allowed"
+_MALFORMED = "it cannot be read: what reads manifests gave no valid answer for it"
 
 
 @dataclass(frozen=True, slots=True)
 class ReadFiles:
     """The parsed files of a bundle, in order.
 
-    - `lines`: what the child answered for each; None unless it answered for all, because limits of time depend on the
-      machine.
+    - `lines`: what the child answered for each; None unless it gave a valid answer for all, because limits of time
+      depend on the machine.
     """
 
     files: tuple[ParsedFile, ...]
@@ -90,16 +91,26 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _decode(file: BundledFile, line: bytes) -> ParsedFile:
-    found = decode_file(file.name, line)
+def _without_nuls(line: bytes, found: ParsedFile) -> ParsedFile:
     # JSON always spells a NUL like this; most files skip the search.
     return refuse_nuls(found) if b"\\u0000" in line else found
+
+
+def _read_answers(files: Sequence[BundledFile], lines: Sequence[bytes]) -> Iterator[tuple[ParsedFile, bytes | None]]:
+    """Yield each answered file with its line; one whose line describes no file is refused, and has none."""
+    for file, line in zip(files, lines, strict=False):
+        try:
+            yield _without_nuls(line, decode_answer(file.name, line)), line
+        except ValueError:
+            yield _refuse(file, _MALFORMED), None
 
 
 def decode_lines(bundle: SourceBundle, lines: Sequence[bytes]) -> tuple[ParsedFile, ...]:
     """Return the files that kept lines describe; raises `ValueError` for lines of other files."""
     with _collector_paused():
-        return tuple(_decode(file, line) for file, line in zip(bundle.files, lines, strict=True))
+        return tuple(
+            _without_nuls(line, decode_file(file.name, line)) for file, line in zip(bundle.files, lines, strict=True)
+        )
 
 
 def read_files(
@@ -119,8 +130,9 @@ def read_files(
     while waiting:
         lines, reason = _ask_child(waiting, limits, child_limits)
         with _collector_paused():
-            parsed.update((file.name, _decode(file, line)) for file, line in zip(waiting, lines, strict=False))
-        kept += lines[: len(waiting)]
+            found = list(_read_answers(waiting, lines))
+        parsed.update((file.file, file) for file, _ in found)
+        kept += [line for _, line in found if line is not None]
         waiting = waiting[len(lines) :]
         if not waiting:
             break

@@ -10,6 +10,7 @@ import json
 from collections.abc import Sequence
 
 from applyviz.engine.manifests.documents import (
+    OWN,
     DocumentProblem,
     DuplicateKey,
     ManifestDocument,
@@ -109,8 +110,38 @@ def _decode_problem(file: str, value: Sequence[JSONValue]) -> DocumentProblem:
     return DocumentProblem(as_text(reason), _position(file, as_list(at)), where, advice=as_text(advice))
 
 
+def _is_tree(tree: PositionTree) -> bool:
+    """Return whether every node of a tree of positions is a mark, or a map or list that starts with its own mark."""
+    waiting: list[object] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict | list):
+            own = node.get(OWN) if isinstance(node, dict) else next(iter(node), None)
+            if type(own) is not int:
+                return False
+            waiting.extend(node.values() if isinstance(node, dict) else node)
+        elif type(node) is not int:
+            return False
+    return True
+
+
+def decode_answer(file: str, line: bytes) -> ParsedFile:
+    """Return the file that a line of a child describes; raises `ValueError` for any other line.
+
+    - Bytes that take over the child write its line, so every part is checked, also what is read only later.
+    """
+    try:
+        found = decode_file(file, line)
+    except (TypeError, RecursionError) as error:
+        raise ValueError("the line describes no file") from error
+    documents = (*found.documents, *(() if found.channel is None else (found.channel,)))
+    if not all(_is_tree(document.positions.tree) for document in documents):
+        raise ValueError("the line describes no positions")
+    return found
+
+
 def decode_file(file: str, line: bytes) -> ParsedFile:
-    """Return the file that a line describes; raises `ValueError` for any other line."""
+    """Return the file that a line of ours describes; raises `ValueError` or `TypeError` for any other line."""
     documents, problems, stops_after, channel = as_list(read_json(line))
     return ParsedFile(
         file,

@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from applyviz.engine.objects.errors import SourceError
-from applyviz.sources.charts import fetching, packages, rendering
+from applyviz.sources.charts import fetching, index, packages, rendering
 from applyviz.sources.charts.model import ChartSource, ChartTarget
 from applyviz.sources.pinned import FetchPolicy
 from applyviz.sources.rendering.job import Rendered, RenderJob, RenderLimits
@@ -319,3 +319,11 @@ def test_token_of_a_registry_goes_to_no_other_host(origin: str) -> None:
 
     # The realm that the registry names, and no sign-in, is all that is asked without its token.
     assert [path for path, sent in _Registry.seen if sent and not path.startswith(("/v2/", "/cdn/"))] == []
+
+
+@pytest.mark.parametrize("answer", [b"", b"{", b"[]", b'{"address": "x"}', b'{"address": "x", "digest": 1}'])
+def test_malformed_answer_about_an_index_is_a_refusal(answer: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index, "ask_child", lambda *given, **named: (answer, ""))
+
+    with pytest.raises(SourceError, match="what reads it gave no valid answer"):
+        index.find_entry(b"", "shop", "1.0.0")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import zlib
+from base64 import b64encode
 from hashlib import sha1
 
 import pytest
 from dulwich.pack import write_pack_header
 
 from applyviz.engine.objects.errors import SourceError
-from applyviz.sources.git import fetching, refs
+from applyviz.sources.git import fetching, history, refs
 from applyviz.sources.git.model import GitLimits, GitSource
 
 
@@ -76,3 +78,41 @@ def test_hostile_packs_end_in_a_refusal(make):
 
     with pytest.raises(SourceError, match="repo"):
         fetching._read_pack(make(), found, GitSource("https://repo"), "repo", limits)
+
+
+COMMIT = {"commit": "1" * 40, "author": "a", "date": "", "subject": "s"}
+GOOD = {"name": "good.yaml", "content": b64encode(b"a: 1").decode()}
+MALFORMED = {
+    "no JSON": [b"{"],
+    "no map": [b"[]"],
+    "no commit first": [GOOD],
+    "a commit without a subject": [{"commit": "1", "author": "a", "date": ""}],
+    "a number": [COMMIT, {"name": 1, "content": ""}],
+    "neither a file nor a refusal": [COMMIT, {"name": "a"}],
+}
+
+
+def write_rows(rows) -> bytes:
+    return b"".join((row if isinstance(row, bytes) else json.dumps(row).encode()) + b"\n" for row in rows)
+
+
+@pytest.mark.parametrize("case", MALFORMED)
+def test_malformed_answer_of_the_child_is_a_refusal(case, monkeypatch):
+    monkeypatch.setattr(fetching, "ask_child", lambda *given: (write_rows(MALFORMED[case]), ""))
+
+    with pytest.raises(SourceError, match="repo: what reads it gave no valid answer"):
+        fetching._read_pack(b"", refs.FoundRef("branch", "main", b"1" * 40), GitSource("x"), "repo", GitLimits())
+
+
+def test_file_whose_content_is_malformed_is_refused_and_the_others_are_taken():
+    files, refused = fetching._open_rows([GOOD, {"name": "odd.yaml", "content": "!"}, GOOD | {"name": "last.yaml"}])
+
+    assert [(file.name, file.data) for file in files] == [("good.yaml", b"a: 1"), ("last.yaml", b"a: 1")]
+    assert refused == (("odd.yaml", "damaged: what reads the repository gave no valid content"),)
+
+
+@pytest.mark.parametrize("rows", [[b"{"], [[]], [[COMMIT]], [[], ["a.yaml", "1", "2"]], [["x"]]])
+def test_malformed_history_is_none(rows, monkeypatch):
+    monkeypatch.setattr(history, "ask_child", lambda *given: (write_rows(rows), ""))
+
+    assert history.read_history(b"", b"1" * 40, GitSource("x"), ()) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import threading
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from applyviz.engine.manifests.parse import parse_manifests
+from applyviz.sources import sandboxed
 from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.sources.child import ChildLimits
 from applyviz.sources.sandboxed import read_files
@@ -113,6 +115,50 @@ def test_many_broken_files_end_the_reading() -> None:
     assert parsed[2].problems[0].reason == (
         "not read: 2 other files of this source could not be read within the limits"
     )
+
+
+def answer_of(**changed: object) -> bytes:
+    """Return the line of a child for one document, with some of its parts replaced."""
+    parts: dict[str, object] = {"obj": {"kind": "A"}, "at": [1, 1, 0, 0], "end": 1, "tree": {"": 1}}
+    parts |= {"retyped": [], "duplicates": [], "list": "", "patch": None} | changed
+    return json.dumps([[list(parts.values())], [], None, None]).encode()
+
+
+MALFORMED = {
+    "no JSON": b"{",
+    "no list": b"1",
+    "an empty list": b"[]",
+    "nested too deeply": b"[" * 100_000 + b"]" * 100_000,
+    "no documents": b"[1, [], null, null]",
+    "an object that is text": answer_of(obj="x"),
+    "a number that JSON does not have": answer_of(obj={"a": float("nan")}),
+    "a position that is text": answer_of(at=["1", 1, 0, 0]),
+    "too many positions": answer_of(at=[1, 1, 0, 0, 0, 0]),
+    "a tree that is text": answer_of(tree="x"),
+    "a tree without its own mark": answer_of(tree={"a": 1}),
+    "an empty list in a tree": answer_of(tree={"": 1, "a": []}),
+    "text in a tree": answer_of(tree={"": 1, "a": [1, {"": 1, "b": "x"}]}),
+    "an unknown retyping": answer_of(retyped=[[[], "yes", True, "other", [1, 1], False]]),
+    "an unknown patch": answer_of(patch=["other", {}, ""]),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_file_with_a_malformed_answer_is_refused_and_the_others_are_read(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(module: str, message: bytes, limits: ChildLimits) -> tuple[bytes, str]:
+        return b"\n".join((answer_of(), MALFORMED[name], answer_of(), b"")), ""
+
+    monkeypatch.setattr(sandboxed, "ask_child", answer)
+    found = read_files(bundle_of(first=GOOD, odd=GOOD, last=GOOD))
+
+    first, odd, last = found.files
+    assert (len(first.documents), len(last.documents), found.lines) == (1, 1, None)
+    assert (odd.file, odd.documents, odd.kubectl_stops_after) == ("odd.yaml", (), 0)
+    assert [str(problem) for problem in odd.problems] == [
+        "odd.yaml: it cannot be read: what reads manifests gave no valid answer for it"
+    ]
 
 
 def test_bundles_are_read_from_many_threads_at_once() -> None:

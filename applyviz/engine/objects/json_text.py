@@ -53,7 +53,7 @@ def read_json(text: bytes | str) -> JSONValue:
         value: JSONValue = _decode(text)
         return value
     except (msgspec.DecodeError, UnicodeError):
-        read: JSONValue = json.loads(text)
+        read: JSONValue = json.loads(text, parse_constant=_refuse)
         return read
 
 

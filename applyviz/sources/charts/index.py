@@ -9,10 +9,11 @@ import json
 from dataclasses import dataclass
 
 from applyviz.engine.objects.errors import SourceError
-from applyviz.sources.child import ChildLimits, ask_child
+from applyviz.sources.child import ERROR_ROW, ChildLimits, ask_child, read_row
 
 CHILD = "applyviz.sources.charts.index_child"
 LIMITS = ChildLimits(memory_bytes=1024 * 1024 * 1024, cpu_seconds=20, wall_seconds=25.0)
+_ENTRY = frozenset(("address", "digest"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ def find_entry(index: bytes, chart: str, version: str) -> IndexEntry:
     answer, reason = ask_child(CHILD, message, LIMITS, act="reading the index of the repository:")
     if reason:
         raise SourceError(reason)
-    found = json.loads(answer)
+    found = read_row(answer, ERROR_ROW, _ENTRY)
     if "error" in found:
         raise SourceError(found["error"])
     return IndexEntry(found["address"], found["digest"])

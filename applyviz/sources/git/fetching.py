@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from base64 import b64decode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ from dulwich.refs import HEADREF, Ref
 from applyviz.engine.objects.errors import SourceError
 from applyviz.sources import kustomize
 from applyviz.sources.bundle import BundledFile, SourceBundle
-from applyviz.sources.child import ChildLimits, ask_child
+from applyviz.sources.child import ERROR_ROW, ChildLimits, ask_child, read_row
 from applyviz.sources.git import history
 from applyviz.sources.git.addresses import covers, is_ssh, name_repository, read_repository
 from applyviz.sources.git.http import PinnedGitClient, too_large
@@ -48,6 +48,8 @@ from applyviz.sources.upload import clean_name, clean_path
 CHILD = "applyviz.sources.git.reading_child"
 DEFAULT_LIMITS = GitLimits()
 PACKS = PackCache()
+_FACTS = ("commit", "author", "date", "subject")
+_COMMIT, _CONTENT, _REFUSED = frozenset(_FACTS), frozenset(("name", "content")), frozenset(("name", "refused"))
 _LISTING = 4 * 1024 * 1024
 
 
@@ -162,12 +164,32 @@ def _read_pack(pack: bytes, found: FoundRef, source: GitSource, name: str, limit
     }
     child_limits = ChildLimits(memory_bytes=limits.memory_bytes, cpu_seconds=limits.cpu_seconds)
     answer, reason = ask_child(CHILD, json.dumps(header).encode() + b"\n" + pack, child_limits)
-    rows: list[dict[str, str]] = [json.loads(line) for line in answer.split(b"\n")[:-1]]
+    try:
+        rows = [
+            read_row(line, ERROR_ROW, *((_CONTENT, _REFUSED) if n else (_COMMIT,)))
+            for n, line in enumerate(answer.split(b"\n")[:-1])
+        ]
+    except SourceError as error:
+        raise SourceError(f"{name}: {error}") from error
     if rows and "error" in rows[-1]:
         raise SourceError(f"{name}: {rows[-1]['error']}")
     if reason or not rows:
         raise SourceError(f"{name}: {reason or 'its answer cannot be read'}")
     return rows
+
+
+def _open_rows(rows: Sequence[Mapping[str, str]]) -> tuple[tuple[BundledFile, ...], tuple[RefusedFile, ...]]:
+    """Return the files that a child took from a commit, and those that are refused."""
+    files, refused = [], []
+    for row in rows:
+        if "refused" in row:
+            refused.append(RefusedFile(row["name"], row["refused"]))
+            continue
+        try:
+            files.append(BundledFile(row["name"], b64decode(row["content"], validate=True), {"from": GIT}))
+        except ValueError:
+            refused.append(RefusedFile(row["name"], "damaged: what reads the repository gave no valid content"))
+    return tuple(files), tuple(refused)
 
 
 def _describe(
@@ -181,7 +203,7 @@ def _describe(
         "path": clean_path(source.path),
         "kustomization": (clean_path(source.kustomization) or ".") if source.kustomization else "",
         "fetched_at": now,
-        **{name: commit[name] for name in ("commit", "author", "date", "subject")},
+        **{name: commit[name] for name in _FACTS},
     }
 
 
@@ -327,10 +349,7 @@ def fetch(
     commit, *rows = _read_pack(received.pack, received.found, source, name_repository(target), limits)
     received.keep()
     facts = _describe(target, source, received.found, commit, now)
-    files = tuple(
-        BundledFile(row["name"], b64decode(row["content"]), {"from": GIT}) for row in rows if "content" in row
-    )
-    refused = tuple(RefusedFile(row["name"], row["refused"]) for row in rows if "refused" in row)
+    files, refused = _open_rows(rows)
     if refused:
         raise RefusedFilesError(FetchedFiles(files, facts, refused=refused))
     return FetchedFiles(files, facts)

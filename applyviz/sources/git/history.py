@@ -9,6 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypedDict
+
+import msgspec
 
 from applyviz.sources.child import ChildLimits, ask_child
 from applyviz.sources.git.model import GitLimits, GitSource
@@ -16,6 +19,22 @@ from applyviz.sources.git.model import GitLimits, GitSource
 CHILD = "applyviz.sources.git.history_child"
 DEPTH = 50
 LIMITS = GitLimits(pack_bytes=32 * 1024 * 1024, memory_bytes=512 * 1024 * 1024, cpu_seconds=8)
+
+
+class _CommitRow(TypedDict):
+    """What the child says of a commit; `files` is None where they were not listed."""
+
+    commit: str
+    author: str
+    date: str
+    subject: str
+    parents: list[str]
+    files: list[str] | None
+    people: list[tuple[str, str]]
+
+
+_decode_commits = msgspec.json.Decoder(list[_CommitRow]).decode
+_decode_blame = msgspec.json.Decoder(tuple[str, str]).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +50,7 @@ class SourceHistory:
 
 
 def read_history(pack: bytes, oid: bytes, source: GitSource, names: tuple[str, ...]) -> SourceHistory | None:
-    """Return the history in a pack, as far as the time of the child sufficed; None without any."""
+    """Return the history in a pack, as far as the time of the child sufficed; None without any, or a malformed one."""
     header = {
         "oid": oid.decode("ascii", "replace"),
         "paths": list(source.paths),
@@ -45,8 +64,10 @@ def read_history(pack: bytes, oid: bytes, source: GitSource, names: tuple[str, .
     limits = ChildLimits(memory_bytes=LIMITS.memory_bytes, cpu_seconds=LIMITS.cpu_seconds)
     answer, _reason = ask_child(CHILD, json.dumps(header).encode() + b"\n" + pack, limits)
     commits, *blame = answer.split(b"\n")[:-1] or [b""]
-    if not commits:
+    try:
+        rows, lines = _decode_commits(commits), dict(map(_decode_blame, blame))
+    except (msgspec.DecodeError, UnicodeError):
         return None
-    rows = json.loads(commits)
-    people = {row["commit"]: row.pop("people") for row in rows}
-    return SourceHistory(json.dumps(rows), json.dumps(people), dict(map(json.loads, blame)))
+    people = {row["commit"]: row["people"] for row in rows}
+    facts = [{name: value for name, value in row.items() if name != "people"} for row in rows]
+    return SourceHistory(json.dumps(facts), json.dumps(people), lines) if rows else None
