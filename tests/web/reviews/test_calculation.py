@@ -13,6 +13,7 @@ from applyviz.engine.objects.exchange import JSON, Request
 from applyviz.engine.requests.options import ApplyMode, SetAction
 from applyviz.records.models import Plan
 from applyviz.web.components.object_links import link_alone
+from applyviz.web.reviews.pane import requests
 from tests.stories import SETTINGS, Team, config_map, secret
 from tests.web.api.test_api import Program
 from tests.web.reading import lines_of, read
@@ -89,6 +90,16 @@ def test_parameters_of_a_single_write_are_in_its_line(team: Team) -> None:
     assert "Each PATCH" not in text
     assert holds(text, "Parameters")
     assert text.count("fieldManager") == 1
+
+
+def test_tab_without_bodies_prints_none(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    printed: list[object] = []
+    monkeypatch.setattr(requests, "render_yaml", lambda body: printed.append(body) or "")
+
+    text = list_tab(team, team.plan(config_map("a", a="1") + "---\n" + config_map("b", a="1"), mode=ApplyMode.SERVER))
+
+    assert "server-side apply of everything this manager sets" in text
+    assert printed == []
 
 
 def test_object_without_last_applied_says_that_nothing_is_deleted(team: Team) -> None:

@@ -47,6 +47,11 @@ class SequenceStep:
     status: int = OK
     request: Request | None = None
 
+    @property
+    def is_schema(self) -> bool:
+        """Return whether it reads a schema, which others of the group and version share."""
+        return self.purpose is StepPurpose.SCHEMA
+
 
 def _find_schema_path(change: PlannedObject) -> str:
     gvk = change.ref.gvk

@@ -7,19 +7,20 @@ the archive with all bodies. Parameters that all writes with one method share ar
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from django.db.models import Q
 from django.urls import reverse
 
+from applyviz.engine.objects.exchange import Request
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
-from applyviz.engine.planning.model.request_sequence import SequenceStep, StepPurpose, list_sequence
+from applyviz.engine.planning.model.request_sequence import SequenceStep, list_sequence
 from applyviz.records.models import ObjectChange
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
 from applyviz.web.components.object_links import link_alone
 from applyviz.web.reviews.pages.plan_context import PlanContext
-from applyviz.web.reviews.pane.requests import present_request
+from applyviz.web.reviews.pane.requests import Words, describe_purpose
 from applyviz.web.reviews.pane.sequence import describe_step
 from applyviz.workflow.plans.changes import read_masked
 from applyviz.workflow.plans.live_values import list_rows
@@ -37,34 +38,24 @@ _NOT_SENT = (
 class RequestLine:
     """One request for an object.
 
+    - `parameters`: those of a write that others do not share, as an address has them.
     - `status`: the answer that a read needs, 0 for a write; `read`: the read before a write, with its answer.
     """
 
     method: str
     path: str
-    query: tuple[str, ...]
-    content_type: str
-    about: object
+    parameters: str
+    about: Words
     status: int = 0
     read: str = ""
-
-    @property
-    def parameters(self) -> str:
-        """Return the query as an address has it."""
-        return "&".join(self.query)
 
 
 @dataclass(frozen=True, slots=True)
 class SharedParameters:
-    """The query parameters that all writes with one method share."""
+    """The query parameters that all writes with one method share, as an address has them."""
 
     method: str
-    query: tuple[str, ...]
-
-    @property
-    def parameters(self) -> str:
-        """Return the query as an address has it."""
-        return "&".join(self.query)
+    parameters: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,66 +90,46 @@ class RequestsTab:
     has_query: bool = False
 
 
-def _present_lines(change: PlannedObject) -> Iterator[RequestLine]:
+def _list_parameters(request: Request) -> list[str]:
+    return [f"{name}={value}" for name, value in request.query.items()]
+
+
+def _find_shared(requests: Sequence[Request]) -> dict[str, list[str]]:
+    """Return by method the parameters that all its writes share; a method with a single write shares nothing."""
+    writes = Counter(request.method for request in requests)
+    counts = Counter((request.method, one) for request in requests for one in _list_parameters(request))
+    shared: dict[str, list[str]] = {}
+    for (method, one), count in counts.items():
+        if count == writes[method] > 1:
+            shared.setdefault(method, []).append(one)
+    return shared
+
+
+def _present_lines(
+    change: PlannedObject, steps: Sequence[SequenceStep], shared: Mapping[str, Sequence[str]]
+) -> Iterator[RequestLine]:
     """Yield the requests of an object; the read stands in the line of the write that it leads to."""
-    steps = [step for step in list_sequence(change) if step.purpose is not StepPurpose.SCHEMA]
-    first = steps.pop(0) if len(steps) > 1 else None
-    read = f"{first.method} {first.status}" if first is not None else ""
-    for step in steps:
-        yield _present_line(change, step, read)
+    read = f"{steps[0].method} {steps[0].status}" if len(steps) > 1 else ""
+    for step in steps[1:] if read else steps:
+        if step.request is None:
+            yield RequestLine(step.method, step.path, "", describe_step(change, step), step.status)
+        else:
+            own = [one for one in _list_parameters(step.request) if one not in shared.get(step.method, ())]
+            yield RequestLine(step.method, step.path, "&".join(own), describe_purpose(step.request), read=read)
         read = ""
 
 
-def _present_line(change: PlannedObject, step: SequenceStep, read: str) -> RequestLine:
-    if step.request is None:
-        return RequestLine(step.method, step.path, (), "", describe_step(change, step), step.status)
-    found = present_request(step.request)
-    query = tuple(f"{one.name}={one.value}" for one in found.query)
-    return RequestLine(found.method, found.path, query, found.content_type, found.about, read=read)
-
-
-def _present_row(context: PlanContext, row: ObjectChange, change: PlannedObject) -> ObjectRequests:
+def _present_row(
+    context: PlanContext, row: ObjectChange, change: PlannedObject, lines: Iterable[RequestLine]
+) -> ObjectRequests:
     return ObjectRequests(
         style=OBJECT_STYLES[change.operation],
         kind=row.kind,
         name=row.name,
         namespace=row.namespace,
         url=link_alone(context.plan, row.position, "requests"),
-        lines=tuple(_present_lines(change)),
+        lines=tuple(lines),
     )
-
-
-def _find_shared(rows: Iterable[ObjectRequests]) -> tuple[SharedParameters, ...]:
-    """Return what all writes with one method share; a method with a single write shares nothing."""
-    queries: dict[str, list[tuple[str, ...]]] = {}
-    for line in (line for row in rows for line in row.lines if not line.status):
-        queries.setdefault(line.method, []).append(line.query)
-    found = []
-    for method, all_of_them in queries.items():
-        counts = Counter(one for query in all_of_them for one in query)
-        query = tuple(one for one in all_of_them[0] if counts[one] == len(all_of_them) > 1)
-        found += [SharedParameters(method, query)] if query else []
-    return tuple(found)
-
-
-def _leave_out(rows: Sequence[ObjectRequests], shared: Iterable[SharedParameters]) -> tuple[ObjectRequests, ...]:
-    """Return the rows without the parameters that are shared."""
-    of = {one.method: one.query for one in shared}
-    return tuple(
-        replace(
-            row,
-            lines=tuple(
-                replace(line, query=tuple(one for one in line.query if one not in of.get(line.method, ())))
-                for line in row.lines
-            ),
-        )
-        for row in rows
-    )
-
-
-def _list_schemas(changes: Iterable[PlannedObject]) -> tuple[tuple[str, str], ...]:
-    steps = (step for change in changes for step in list_sequence(change) if step.purpose is StepPurpose.SCHEMA)
-    return tuple(dict.fromkeys((step.method, step.path) for step in steps))
 
 
 def present_requests(context: PlanContext, *, page: int) -> RequestsTab:
@@ -169,16 +140,18 @@ def present_requests(context: PlanContext, *, page: int) -> RequestsTab:
     start = (page - 1) * PER_PAGE
     chosen = written[start : start + PER_PAGE]
     here = reverse("reviews:show-requests", args=context.address)
-    found = list_rows(context.plan, Q(position__in=chosen), with_documents=True)
-    read = [(row, read_masked(row)) for row in found]
-    whole = [_present_row(context, row, change) for row, change in read]
-    shared = _find_shared(whole)
-    rows = _leave_out(whole, shared)
+    changes = [(row, read_masked(row)) for row in list_rows(context.plan, Q(position__in=chosen), with_documents=True)]
+    steps = [list_sequence(change) for _row, change in changes]
+    shared = _find_shared([step.request for each in steps for step in each if step.request is not None])
+    rows = tuple(
+        _present_row(context, row, change, _present_lines(change, [s for s in each if not s.is_schema], shared))
+        for (row, change), each in zip(changes, steps, strict=True)
+    )
     return RequestsTab(
         rows=rows,
-        shared=shared,
-        has_query=any(line.query for row in rows for line in row.lines),
-        schemas=_list_schemas(change for _row, change in read),
+        shared=tuple(SharedParameters(method, "&".join(parameters)) for method, parameters in shared.items()),
+        has_query=any(line.parameters for row in rows for line in row.lines),
+        schemas=tuple(dict.fromkeys((step.method, step.path) for each in steps for step in each if step.is_schema)),
         first=start + 1 if chosen else 0,
         last=start + len(chosen),
         total=len(written),

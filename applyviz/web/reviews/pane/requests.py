@@ -142,6 +142,11 @@ def _explain_line(line: str, *, is_patch: bool) -> Words:
     return _("null in a patch removes the field") if value.strip() == "null" else ""
 
 
+def describe_purpose(request: Request) -> Words:
+    """Return what a request does; "" for the purpose of no write."""
+    return _PURPOSES.get(request.purpose, "")
+
+
 def render_body(request: Request) -> str:
     """Return the body as YAML, with the name of each placeholder in its position."""
     return "" if request.body is None else render_yaml(placeholders.show(request).body)
@@ -186,7 +191,7 @@ def present_request(
     return RequestRow(
         method=request.method,
         path=request.path,
-        about=_PURPOSES.get(request.purpose, ""),
+        about=describe_purpose(request),
         query=tuple(Named(k, v, _QUERIES.get((k, v), "")) for k, v in request.query.items()),
         content_type=request.content_type,
         placeholders=tuple(
