@@ -317,11 +317,9 @@ def arrange(changes: Iterable[ObjectChange], same: Iterable[SameChange] = ()) ->
     return tuple(group for group in groups if group.changes)
 
 
-def group_objects(
-    changes: Sequence[ObjectChange], drawing: ItemDisplay, same: Iterable[SameChange] = ()
-) -> tuple[ObjectGroup, ...]:
+def draw_groups(arranged: Iterable[Arranged], drawing: ItemDisplay) -> tuple[ObjectGroup, ...]:
     """The groups as a list draws them, a page of each."""
-    groups = (_draw_group(drawing, one.key, one.title, one.changes, one.alike) for one in arrange(changes, same))
+    groups = (_draw_group(drawing, one.key, one.title, one.changes, one.alike) for one in arranged)
     return tuple(g for g in groups if g.items)
 
 

@@ -6,7 +6,7 @@ groups have pages.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from urllib.parse import urlencode
@@ -20,12 +20,13 @@ from applyviz.records.models import ObjectChange
 from applyviz.web.components.badges import OBJECT_STYLES
 from applyviz.web.components.phrases import title_kind
 from applyviz.web.reviews.pages.object_groups import (
+    Arranged,
     Branch,
     ItemDisplay,
     ObjectGroup,
     SameChange,
     arrange,
-    group_objects,
+    draw_groups,
     grow_tree,
     name_leaf,
 )
@@ -110,6 +111,14 @@ class ObjectIndex:
 
 
 @dataclass(frozen=True, slots=True)
+class SelectedObjects:
+    """The objects that match the filters, and their groups in the order of reading."""
+
+    changes: Sequence[ObjectChange]
+    groups: Sequence[Arranged]
+
+
+@dataclass(frozen=True, slots=True)
 class Option:
     """One entry of a menu."""
 
@@ -159,27 +168,34 @@ def _needs_look(change: ObjectChange, only: str, viewed: frozenset[str]) -> bool
     return True
 
 
-def _is_wanted(change: ObjectChange, choice: ListChoice, where: ObjectIndex, viewed: frozenset[str]) -> bool:
+def _is_wanted(change: ObjectChange, choice: ListChoice, among: Iterable[Collection[int]]) -> bool:
     asked = ((choice.op, change.operation), (choice.kind, change.kind), (choice.ns, change.namespace))
-    if any(wanted and wanted != has for wanted, has in asked):
-        return False
-    if choice.manager and change.position not in where.managers.get(choice.manager, ()):
-        return False
-    if choice.risk and change.position not in where.risks.get(find_kind(choice.risk), ()):
-        return False
-    if not _needs_look(change, choice.only, viewed):
-        return False
-    if change.position in where.by_field:
-        return True
+    return all(not wanted or wanted == has for wanted, has in asked) and all(change.position in one for one in among)
+
+
+def _has_words(change: ObjectChange, words: Iterable[str]) -> bool:
     text = describe_object(change)
-    return all(word in text for word in choice.q.casefold().split())
+    return all(word in text for word in words)
 
 
 def select_objects(
     changes: Iterable[ObjectChange], choice: ListChoice, where: ObjectIndex, viewed: frozenset[str] = frozenset()
 ) -> list[ObjectChange]:
     """Return the objects that match the filters."""
-    return [c for c in changes if _is_wanted(c, choice, where, viewed)] if choice.is_active else list(changes)
+    if not choice.is_active:
+        return list(changes)
+    words, among = choice.q.casefold().split(), []
+    if choice.manager:
+        among.append(where.managers.get(choice.manager, frozenset()))
+    if choice.risk:
+        among.append(where.risks.get(find_kind(choice.risk), frozenset()))
+    return [
+        change
+        for change in changes
+        if _is_wanted(change, choice, among)
+        and _needs_look(change, choice.only, viewed)
+        and (not words or change.position in where.by_field or _has_words(change, words))
+    ]
 
 
 def select_group(
@@ -218,6 +234,7 @@ def _present_menus(changes: Sequence[ObjectChange], choice: ListChoice, where: O
 
 def present_list(
     changes: Sequence[ObjectChange],
+    selection: SelectedObjects,
     choice: ListChoice,
     *,
     url: str,
@@ -227,15 +244,15 @@ def present_list(
     where: ObjectIndex,
     can_mark: bool = False,
 ) -> ObjectList:
-    """Return the list of a plan; `can_mark`: its reader can mark objects as viewed."""
-    wanted = select_objects(changes, choice, where, viewed)
+    """Return the list of a plan, whose `selection` matches the filters; `can_mark`: its reader can mark objects."""
+    wanted = selection.changes
     to_view = [c for c in changes if c.operation != Operation.UNCHANGED]
     seen = frozenset(c.position for c in to_view if name_object(c) in viewed)
     is_tree = choice.layout == TREE
     has_places = not is_tree and len({c.namespace for c in changes} - {""}) > 1
     drawing = ItemDisplay(url_of, current, seen, choice.group, choice.start, has_places, choice.is_active, can_mark)
     return ObjectList(
-        groups=() if is_tree else group_objects(wanted, drawing, where.same),
+        groups=() if is_tree else draw_groups(selection.groups, drawing),
         branches=grow_tree(wanted, drawing) if is_tree else (),
         choice=choice,
         menus=_present_menus(changes, choice, where),

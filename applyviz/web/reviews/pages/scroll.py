@@ -26,7 +26,13 @@ from applyviz.web.components.notices import Notice
 from applyviz.web.components.object_links import link_alone, link_change, link_object
 from applyviz.web.reviews.pages.comments import ON_LINES, CommentThread, read_marks
 from applyviz.web.reviews.pages.object_groups import Arranged, SameChange, arrange
-from applyviz.web.reviews.pages.object_list import ObjectIndex, ObjectList, present_list, select_objects
+from applyviz.web.reviews.pages.object_list import (
+    ObjectIndex,
+    ObjectList,
+    SelectedObjects,
+    present_list,
+    select_objects,
+)
 from applyviz.web.reviews.pages.object_offers import find_others_url, present_offers
 from applyviz.web.reviews.pages.object_page import present_object, present_thread
 from applyviz.web.reviews.pages.plan_context import list_changes
@@ -137,11 +143,13 @@ class _Scroll:
         self._risks_url = reverse("reviews:show-risks", args=context.address)
         self._desk = ConflictReader(context.plan, context.person)
         self._comments, self.collected = read_marks(context.plan, for_user=context.person)
+        self._commented = frozenset(about for about, _path in self._comments)
+        self._rows = {row.position: row for row in context.changes}
         self.where = read_index(context, self.overview, choice.listed.q)
         wanted = select_objects(context.changes, choice.listed, self.where, context.viewed)
-        arranged = arrange(wanted, self.overview.same)
-        self._choice = _open_group(arranged, choice)
-        self.entries = tuple(_list_entries(arranged, self._choice))
+        self.selection = SelectedObjects(wanted, arrange(wanted, self.overview.same))
+        self._choice = _open_group(self.selection.groups, choice)
+        self.entries = tuple(_list_entries(self.selection.groups, self._choice))
 
     def link(self, position: int) -> str:
         """The address of an object in the scroll, in the same view and under the same filter."""
@@ -204,7 +212,7 @@ class _Scroll:
     def _mark_comments(self, shown: ScrollObject, change: engine.PlannedObject) -> ScrollObject:
         """Say on each row how many comments on its field are open."""
         key = "/".join(change.ref.key)
-        if not any(about == key for about, _path in self._comments):
+        if key not in self._commented:
             return shown
         rows = tuple(
             replace(flat, comments=self._comments.get((key, render_path(change.fields[flat.row.index].path)), 0))
@@ -219,7 +227,6 @@ class _Scroll:
         rows = entry.changes
         kinds = {row.kind for row in rows}
         facts = {"count": len(rows), "kind": f"{next(iter(kinds))}s" if len(kinds) == 1 else _("objects")}
-        by_position = {row.position: row for row in self._context.changes}
         risks = [(find_kind(kind), RiskLevel(level)) for row in rows for kind, level in row.risk_levels]
         sample = self.present_object(rows[0], change)
         return AlikeBlock(
@@ -232,7 +239,7 @@ class _Scroll:
             hidden_members=len(rows[NAMED:]),
             similar=tuple(
                 LinkedObject(row.name, row.kind, link_change(self._context.plan, n))  # the filter may hide it
-                for n, row in ((n, by_position.get(n)) for n in alike.exceptions[:8])
+                for n, row in ((n, self._rows.get(n)) for n in alike.exceptions[:8])
                 if row is not None
             ),
             expand_url=f"{self.page_url}{replace(self._choice, expand=entry.key).write(at=rows[0].position)}",
@@ -255,7 +262,7 @@ class _Scroll:
                 yield self.present_object(first, change)
 
     def _find(self, position: int) -> tuple[ObjectChange, engine.PlannedObject]:
-        row = next((c for c in self._context.changes if c.position == position), None)
+        row = self._rows.get(position)
         found = self._read([position]) if row is not None else {}
         if row is None or position not in found:
             raise NotVisibleError(f"plan {self._context.plan.number} has no object {position}")
@@ -329,6 +336,7 @@ def _offer_views(scroll: _Scroll, choice: ScrollChoice) -> tuple[ViewLink, ...]:
 def _present_listing(context: ScrollReader, scroll: _Scroll, choice: ScrollChoice) -> ObjectList:
     return present_list(
         context.changes,
+        scroll.selection,
         choice.listed,
         url=reverse("reviews:list-changes", args=context.address),
         url_of=scroll.link,

@@ -22,10 +22,12 @@ def list_identical(plan: Plan, rows: Sequence[ObjectChange], positions: Collecti
     """
     seen = [row for row in rows if row.position in positions]
     groups = [same.positions for same in read_for_reader(plan).same if same.is_same] if seen else []
-    wanted = set()
-    for row in seen:
-        members = next((group for group in groups if row.position in group), frozenset({row.position}))
-        wanted |= {(position, _describe_nature(row)) for position in members}
+    group_of = {position: group for group in reversed(groups) for position in group}
+    wanted = {
+        (position, nature)
+        for members, nature in {(group_of.get(r.position, frozenset({r.position})), _describe_nature(r)) for r in seen}
+        for position in members
+    }
     return tuple(row for row in rows if (row.position, _describe_nature(row)) in wanted)
 
 
