@@ -22,9 +22,9 @@ def calculate(team: Team, *texts: str) -> Calculation:
 def count_references(team: Team, number: int) -> int:
     """Calculate the last of a number of objects again; return how often the reference of a document was read."""
     prepared = calculate(team, *(config_map(f"object-{n}") for n in range(number)))
-    read, original = [], ManifestDocument.ref.fget
+    read: list[int] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ManifestDocument, "ref", property(lambda document: read.append(1) or original(document)))
+        patch.setattr(ManifestDocument, "ref", property(lambda d: read.append(1) or ObjectRef.from_object(d.obj)))
         assert prepared.recompute(ObjectRef(CONFIG_MAP, "default", f"object-{number - 1}")) is not None
     return len(read)
 
