@@ -19,6 +19,8 @@ from zoneinfo import ZoneInfo
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
+from applyviz.engine.objects.golang import is_digits
+
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off", ""})
 
@@ -108,7 +110,7 @@ def _can_be_reached(url: str) -> bool:
         return True
     try:
         parts = urlsplit(url)
-        return parts.port != 0 and not parts.fragment and (parts.path in ("", "/") or parts.path[1:].isdecimal())
+        return parts.port != 0 and not parts.fragment and (parts.path in ("", "/") or is_digits(parts.path[1:]))
     except ValueError:  # it would repeat a part of the password
         return False
 

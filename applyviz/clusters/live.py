@@ -37,7 +37,7 @@ from applyviz.engine.objects.errors import ClusterError, ClusterTimeoutError, Un
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.json_text import write_json
 
-_WARNING = re.compile(r'\d{3} \S+ "((?:[^"\\]|\\.)*)"')
+_WARNING = re.compile(r'[0-9]{3} \S+ "((?:[^"\\]|\\.)*)"')
 _CHUNK = 256 * 1024
 # The number of concurrent requests of a run; with fewer, each further connection would be opened and closed again.
 _CONNECTIONS = 32

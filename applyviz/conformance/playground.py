@@ -36,13 +36,13 @@ from applyviz.guide.kubectl_order import KubectlDifference, find_difference
 NOW = "2026-06-01T00:00:00Z"
 _CHOSEN = ("uid", "creationTimestamp", "resourceVersion", "generation", "managedFields")
 # The product binds its patch to the object that it read, and a server prints a refused patch.
-_BOUND = re.compile(r" (resourceVersion:\d+ uid:[0-9a-f-]+)(?=\])")
+_BOUND = re.compile(r" (resourceVersion:[0-9]+ uid:[0-9a-f-]+)(?=\])")
 _RECORD = f".metadata.annotations.{ANNOTATION}"
 _BOOKKEEPING = (_RECORD, ".metadata.generation", ".metadata.managedFields", ".status")
 _SHOWN = (FieldOperation.SET, FieldOperation.CHANGED, FieldOperation.CLEARED, FieldOperation.DEFAULTED)
 _INVALID = "not valid: "
 # Where in the text the product found what it cannot read.
-_POSITION = re.compile(r"^line \d+(, column \d+)?( \.\S*)?: ")
+_POSITION = re.compile(r"^line [0-9]+(, column [0-9]+)?( \.\S*)?: ")
 # Only Go can print its own structs with their capitalized names, and the lines of two of them that differ.
 _GO_NAME = re.compile(r'"[A-Z]\w*":')
 _STRUCT = re.compile(r"(?<=value: )\{.*\}(?=: )", re.DOTALL)
@@ -52,7 +52,7 @@ _UID, _NO_UID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), 
 # The server names the fields that do not match the schema in a random order, one a line.
 _CAUSES = re.compile(r"; |\n  (?=\.)")
 # A server names the type of a custom resource after the time.
-_SELF = re.compile(r"\bselfType\d+")
+_SELF = re.compile(r"\bselfType[0-9]+")
 # The causes of a refusal are lines, but for the lines that show where in an expression its compiler stopped.
 _LINES = re.compile(r"\n(?! \| |ERROR: <input>)")
 # What kubectl prints of warnings before it prints the refusal.

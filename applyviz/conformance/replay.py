@@ -22,16 +22,16 @@ from applyviz.sandbox.api.server import Sandbox
 from applyviz.sandbox.storage.store import MemoryStore
 
 _CLIENT = "kubectl"
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?Z")
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_VERSION = re.compile(r"(ResourceVersion in record|ResourceVersion in the precondition) \(\d+\)")
-_QUOTED_VERSION = re.compile(r"(resourceVersion\W{1,12})\d+")
-_TEXT_VERSION = re.compile(r'("resourceVersion":")\d+')
+_VERSION = re.compile(r"(ResourceVersion in record|ResourceVersion in the precondition) \([0-9]+\)")
+_QUOTED_VERSION = re.compile(r"(resourceVersion\W{1,12})[0-9]+")
+_TEXT_VERSION = re.compile(r'("resourceVersion":")[0-9]+')
 # A struct that only Go prints, with Go's names: whole in "Invalid value", or as a line diff.
 # Who asks for a certificate is written by the server that is asked.
 _REQUESTER = frozenset({"username", "uid", "groups", "extra"})
 # A node port is made up by the server, also in a refusal.
-_NODE_PORT = re.compile(r"(duplicate nodePort: \{\w+ )\d+")
+_NODE_PORT = re.compile(r"(duplicate nodePort: \{\w+ )[0-9]+")
 _GO_LINES = re.compile(r"\n@@ [^\n]*(?:\n[ @+-][^\n]*)*\n?")
 _GO_STRUCT = re.compile(r'Invalid value: \{.*"[A-Z]\w*":')
 _STRUCT = re.compile(r"(?<=Invalid value: )\{.*\}(?=: )", re.DOTALL)

@@ -18,7 +18,7 @@ from applyviz.guide.cluster import answer_request, read_cluster
 from applyviz.guide.deletions import run_deletion
 
 # Where a problem is: kubectl does not say.
-_POSITION = re.compile(r"^set(?::(?P<line>\d+))?(?::\d+)?: ")
+_POSITION = re.compile(r"^set(?::(?P<line>[0-9]+))?(?::[0-9]+)?: ")
 _NO_KIND = ": ensure CRDs are installed first"
 
 

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import urllib3
 
 from applyviz.engine.objects.errors import SourceError
+from applyviz.engine.objects.golang import is_digits
 from applyviz.sources import links
 from applyviz.sources.bundle import BundledFile
 from applyviz.sources.pinned import (
@@ -67,7 +68,7 @@ class _Fetcher:
         if response.headers.get("Content-Encoding", "identity").strip().lower() not in ("", "identity"):
             raise SourceError(f"{target.host} answered with compressed content, which is not read")
         length = response.headers.get("Content-Length", "")
-        if length.isdecimal() and int(length[:20]) > self.policy.max_bytes:
+        if is_digits(length) and int(length[:20]) > self.policy.max_bytes:
             raise self._too_large()
         return response.headers.get("Content-Type", "")
 

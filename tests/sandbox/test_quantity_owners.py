@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from applyviz.kubernetes.parity.quantities import canonical_quantity, read_form, round_up_to_milli
+from applyviz.engine.objects.quantities import canonical_quantity, read_form, round_up_to_milli
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,12 @@ from operator import eq, ge, gt, le, lt, ne
 from typing import Any
 
 from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.engine.objects.golang import is_digits
 
-_NUMBER = r"(?:0|[1-9]\d{0,19})"
+_NUMBER = r"(?:0|[1-9][0-9]{0,19})"
 _VERSION = re.compile(rf"({_NUMBER})\.({_NUMBER})\.({_NUMBER})(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?")
-_TOLERANT = re.compile(r"\s*v?(\d{1,20})(?:\.(\d{1,20}))?(?:\.(\d{1,20}))?(?:[-+].*)?\s*", re.DOTALL)
-_SHORT = re.compile(r"\s*v?(\d{1,20})(?:\.(\d{1,20}))?\s*")
+_TOLERANT = re.compile(r"\s*v?([0-9]{1,20})(?:\.([0-9]{1,20}))?(?:\.([0-9]{1,20}))?(?:[-+].*)?\s*", re.DOTALL)
+_SHORT = re.compile(r"\s*v?([0-9]{1,20})(?:\.([0-9]{1,20}))?\s*")
 _CONDITION = re.compile(r"(==|=|!=|!|>=|<=|>|<)?\s*([0-9xX*][^\s<>=!|]*)")
 _ANY = ("x", "X", "*")
 _DIGITS = 20  # of the largest number in 64 bits
@@ -76,9 +77,9 @@ def _read_version(text: str) -> Key:
 def _rank_release(text: str) -> tuple[tuple[int, int, str], ...]:
     """Return the rank of a pre-release: numbers by value and before words, a longer one after its beginning."""
     parts = text.split(".")
-    if any(part.isdigit() and len(part) > _DIGITS for part in parts):
+    if any(is_digits(part) and len(part) > _DIGITS for part in parts):
         raise RangeError(f"a number in {text[:_DIGITS]}… has more than 64 bits")
-    return tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts)
+    return tuple((0, int(part), "") if is_digits(part) else (1, 0, part) for part in parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ def _fill(known: list[int]) -> Key:
 def _widen(sign: str, parts: list[str]) -> list[_Condition]:
     """Return the conditions for a version in which any number may stand for the last parts."""
     numbers = [part for part in parts if part not in _ANY]
-    is_known = all(part.isdecimal() and len(part) <= _DIGITS for part in numbers)
+    is_known = all(is_digits(part) and len(part) <= _DIGITS for part in numbers)
     if parts[: len(numbers)] != numbers or not numbers or not is_known:
         raise RangeError(f"{'.'.join(parts)} is not a version")
     known = [int(part) for part in numbers]

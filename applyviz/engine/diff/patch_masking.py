@@ -16,6 +16,7 @@ from applyviz.engine.diff.masking import DEFAULT_POLICY, Beside, Masker, MaskPol
 from applyviz.engine.diff.patch_parts import read_pointer
 from applyviz.engine.diff.plain_values import PlainValues
 from applyviz.engine.objects.exchange import JSON_PATCH
+from applyviz.engine.objects.golang import read_signed
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue
 
@@ -117,8 +118,7 @@ def find_position(key: str, size: int) -> int | None:
     """Return the position that a step of a pointer names in a list of a size; None for none, `size` behind its end."""
     if key == "-":
         return size
-    digits = key.lstrip("+-")
-    if not digits.isdecimal() or len(digits) > 9:
+    position = read_signed(key)
+    if position is None:
         return None
-    position = int(key)
     return position % size if -size <= position < 0 else position if 0 <= position <= size else None

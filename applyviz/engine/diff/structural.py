@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Context, Decimal
+from decimal import Decimal
 from typing import Any, NamedTuple, TypeAlias
 
 from applyviz.engine.objects.paths import FieldPath, PathElement
+from applyviz.engine.objects.quantities import read_amount
 from applyviz.engine.objects.values import JSONValue, is_same_json
 from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.topology import Topology, of_root
@@ -23,13 +24,6 @@ _Leaves: TypeAlias = dict[FieldPath, JSONValue]
 _Entries: TypeAlias = dict[PathElement, JSONValue]
 _is_texts = frozenset({str}).issuperset
 
-_QUANTITY = re.compile(r"([+-]?[0-9]*(?:\.[0-9]*)?)(e[+-]?[0-9]+|E[+-]?[0-9]+|[numkMGTPE]|[KMGTPE]i)?")
-_SCALES = {"n": Decimal("1e-9"), "u": Decimal("1e-6"), "m": Decimal("1e-3"), "k": Decimal(1000)} | {
-    unit + suffix: Decimal(base) ** power
-    for power, unit in enumerate("MGTPE", start=2)
-    for suffix, base in (("", 1000), ("i", 1024))
-}
-_SCALES["Ki"] = Decimal(1024)
 _DURATION = re.compile(r"[+-]?(?:(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:ns|us|µs|ms|s|m|h))+")
 _DURATION_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)")
 _SECONDS = {"ns": Decimal("1e-9"), "us": Decimal("1e-6"), "µs": Decimal("1e-6"), "ms": Decimal("1e-3")} | {
@@ -131,7 +125,7 @@ def is_equal_in_meaning(left: JSONValue, right: JSONValue) -> bool:
     if isinstance(left, bool) or isinstance(right, bool):
         return False
     try:
-        amounts = [_read_quantity(v) for v in (left, right)]
+        amounts = [read_amount(v) for v in (left, right)]
         if None not in amounts:
             return amounts[0] == amounts[1]
         spans = [_read_duration(v) for v in (left, right)]
@@ -152,19 +146,6 @@ def is_same_at(root: Node | None, path: FieldPath, left: JSONValue, right: JSONV
             return False
         topology = topology.child(element[2:]) if element[0] == "f" else topology.item
     return topology is not None and topology.is_quantity
-
-
-def _read_quantity(value: JSONValue) -> Decimal | None:
-    if isinstance(value, int | float):
-        return Decimal(str(value))
-    match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
-    if match is None or not any(c.isdigit() for c in match[1]):
-        return None
-    suffix = match[2] or ""
-    if suffix[:1] in ("e", "E") and len(suffix) > 1 and suffix != "Ei":
-        return Decimal(match[1] + suffix)
-    exact = Context(prec=len(match[0]) + 40)  # Python's own would round from 28 digits on
-    return exact.multiply(Decimal(match[1]), _SCALES.get(suffix, Decimal(1)))
 
 
 def _read_duration(value: JSONValue) -> Decimal | None:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.objects.values import JSONObject, JSONValue
 
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:\d\d)\Z", re.ASCII)
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})\Z")
 _OBJECT_META = {
     "name": "string",
     "generateName": "string",

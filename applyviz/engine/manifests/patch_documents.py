@@ -24,6 +24,7 @@ from applyviz.engine.manifests.documents import (
     Retyped,
     to_field_path,
 )
+from applyviz.engine.objects.golang import read_signed
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.request_paths import find_segment_problem
 from applyviz.engine.objects.values import JSONObject, JSONValue
@@ -179,7 +180,7 @@ def _collect_values(operations: JSONValue) -> JSONObject:
     listed = operations if isinstance(operations, list) else []
     for operation in (one for one in listed if isinstance(one, Mapping) and one["op"] in ("add", "replace")):
         steps = [s.replace("~1", "/").replace("~0", "~") for s in str(operation["path"]).split("/")[1:]]
-        if not any(step == "-" or step.lstrip("+-").isdigit() for step in steps):
+        if not any(step == "-" or read_signed(step) is not None for step in steps):
             _put(found, steps, operation["value"])
     return found if isinstance(found.get("metadata") or {}, Mapping) else {**found, "metadata": {}}
 

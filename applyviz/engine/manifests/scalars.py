@@ -16,6 +16,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from applyviz.engine.manifests.documents import Retyping
+from applyviz.engine.objects.golang import is_digits
 
 _PREFIX = "tag:yaml.org,2002:"
 _WORDS: dict[str, bool | float | None] = {
@@ -111,7 +112,7 @@ def _retyping_of(text: str, value: int | float) -> Retyping | None:
         return Retyping.EXPONENT
     if "." in text:
         return Retyping.FLOAT
-    if lower.isdigit() and abs(value) > _SAFE_INTEGER:
+    if is_digits(lower) and abs(value) > _SAFE_INTEGER:
         return Retyping.BIG_INTEGER
     if lower[0] != "0" or len(lower) == 1:
         return Retyping.FLOAT

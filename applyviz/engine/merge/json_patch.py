@@ -8,16 +8,15 @@ and so is more than 3 MiB of copies.
 from __future__ import annotations
 
 import json
-import re
 from copy import deepcopy
 from typing import Any
 
 from applyviz.engine.objects.errors import PatchError
+from applyviz.engine.objects.golang import read_signed
 from applyviz.engine.objects.values import JSONObject, JSONValue, clone, is_identical
 
 _MAX_OPERATIONS = 10_000
 _MOST_COPIED = 3 * 1024 * 1024
-_INDEX = re.compile(r"[+-]?[0-9]+")
 
 
 def apply_json_patch(live: JSONObject, patch: JSONValue) -> dict[str, Any]:
@@ -44,9 +43,9 @@ def _refuse(reason: str) -> PatchError:
 
 
 def _index(key: str, size: int, problem: str) -> int:
-    if not _INDEX.fullmatch(key):
+    position = read_signed(key)
+    if position is None:
         raise _refuse(f"{problem}: value was not a proper array index: '{key}'")
-    position = int(key)
     if not -size <= position < size:
         raise _refuse(f"{problem}: Unable to access invalid index: {position}: invalid index referenced")
     return position % size
@@ -120,8 +119,9 @@ class JSONPatchTarget:
     def _step(at: Any, key: str, problem: str) -> Any:
         if isinstance(at, dict) and key in at:
             return at[key]
-        if isinstance(at, list) and _INDEX.fullmatch(key) and -len(at) <= int(key) < len(at):
-            return at[int(key)]
+        position = read_signed(key) if isinstance(at, list) else None
+        if position is not None and -len(at) <= position < len(at):
+            return at[position]
         raise _refuse(problem)
 
     @staticmethod

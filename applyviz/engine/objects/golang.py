@@ -106,16 +106,32 @@ def read_integer(text: str) -> int | float:
     return float(text) if len(text) > _INT64_DIGITS + 2 or not -(1 << 63) <= int(text) < 1 << 63 else int(text)
 
 
+def is_digits(text: str) -> bool:
+    """Return whether a text is ASCII digits, at least one; Python's own checks accept digits of all scripts."""
+    return text.isascii() and text.isdecimal()
+
+
 def read_digits(text: str) -> int | None:
     """Return the number that a text of ASCII digits writes; None for any other text, and beyond 64 bits.
 
-    - Rule: `strconv.ParseUint`. Python's own reading takes digits of all scripts, and raises beyond 4,300 of them.
+    - Rule: `strconv.ParseUint`. Python's own reading raises beyond 4,300 digits.
     """
-    if not (text.isascii() and text.isdecimal()):
+    if not is_digits(text):
         return None
     digits = text.lstrip("0") or "0"
     number = int(digits) if len(digits) <= _INT64_DIGITS + 2 else _UINT64
     return number if number < _UINT64 else None
+
+
+def read_signed(text: str) -> int | None:
+    """Return the number that ASCII digits write, behind one sign or none; None for any other text, and beyond 64 bits.
+
+    - Rule: `strconv.ParseInt`, `strconv.Atoi`.
+    """
+    number = read_digits(text[1:] if text.startswith(("+", "-")) else text)
+    if number is None or number >= _UINT64 // 2 + text.startswith("-"):
+        return None
+    return -number if text.startswith("-") else number
 
 
 def json_number(value: JSONValue) -> str:

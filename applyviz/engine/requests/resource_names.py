@@ -13,7 +13,7 @@ from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.model import Resource
 
-_VERSION = re.compile(r"v\d+((alpha|beta)\d+)?")
+_VERSION = re.compile(r"v[0-9]+((alpha|beta)[0-9]+)?")
 _NAME = re.compile(r"[a-zA-Z0-9]([-a-zA-Z0-9._:]*[a-zA-Z0-9])?")
 _WRITE = "expected deployment/web, or Kind.version.group/name for a kind that Kubernetes itself does not have"
 

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import assert_never
 
 from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.engine.objects.golang import read_signed
 
 _TOKEN = re.compile(r"\s*(,|\(|\)|==|!=|=|!|<|>|[^\s,()=!<>]+)")
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?\Z")
@@ -60,10 +61,10 @@ class Requirement:
                 assert_never(self.operator)
 
     def _compares(self, value: str) -> bool:
-        bound = int(next(iter(self.values)))
-        if not re.fullmatch(r"[+-]?\d+", value):
+        bound, number = read_signed(next(iter(self.values))), read_signed(value)
+        if bound is None or number is None:
             return False
-        return int(value) > bound if self.operator is Operator.GREATER else int(value) < bound
+        return number > bound if self.operator is Operator.GREATER else number < bound
 
 
 class _SelectorParser:
@@ -123,7 +124,7 @@ class _SelectorParser:
             return Requirement(key, Operator(operator), self.values())
         if operator in (">", "<"):
             bound = self.value()
-            if not re.fullmatch(r"[+-]?\d+", bound):
+            if read_signed(bound) is None:
                 raise self.error(f'"{bound}" is no integer')
             return Requirement(key, Operator(operator), frozenset({bound}))
         raise self.error(f'unknown operator "{operator}"')

@@ -7,21 +7,16 @@ one of them, as `serviceAccount` follows `serviceAccountName`, and node ports th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
 
 from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.objects.lookups import ABSENT, find_value
+from applyviz.engine.objects.quantities import read_amount
 from applyviz.engine.objects.values import JSONValue, is_same_json
 from applyviz.engine.risks.model import Risk, RiskKind, RiskSubject
 from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import field_path, find_field, position_of
 
-_QUANTITY = re.compile(r"([-+]?[0-9]+(?:\.[0-9]*)?|[-+]?\.[0-9]+)(m|u|n|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?\Z")
-_FACTORS = {"n": "1e-9", "u": "1e-6", "m": "1e-3", "k": "1e3", "M": "1e6", "G": "1e9", "T": "1e12"}
-_FACTORS |= {"P": "1e15", "E": "1e18"}
-_BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 _SKIPPED = frozenset(("metadata", "status", "stringData"))
 
 _ANSWERS = {
@@ -34,23 +29,11 @@ ADMISSION_CHANGED = RiskKind(
 )
 
 
-def _quantity(value: JSONValue) -> Decimal | None:
-    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        return None
-    match = _QUANTITY.match(str(value))
-    if match is None:
-        return None
-    number, unit = match.groups()
-    if unit in _BINARY:
-        return Decimal(number) * (Decimal(1024) ** _BINARY[unit])
-    return Decimal(number) * Decimal(_FACTORS.get(unit or "", "1"))
-
-
 def _is_same(left: JSONValue, right: JSONValue) -> bool:
     if is_same_json(left, right):
         return True
-    wanted = _quantity(left)
-    return wanted is not None and wanted == _quantity(right)
+    wanted = read_amount(left)
+    return wanted is not None and wanted == read_amount(right)
 
 
 def _changed(asked: JSONValue, given: JSONValue, path: PlainPath) -> Iterator[tuple[PlainPath, JSONValue]]:

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from applyviz.engine.objects.golang import read_digits
 from applyviz.engine.objects.paths import fields
 from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.shares import scale_share
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
 from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskLevel, RiskSubject, Templates
 from applyviz.engine.risks.rules import rule
@@ -91,14 +91,6 @@ PODS_RESTART = RiskKind("pods-restart", "Pods restart", _describe_restart, loud_
 TEMPLATE_WAITS = RiskKind("template-waits", "Pods keep the old template", _describe_wait, level=RiskLevel.INFO)
 
 
-def _resolve(amount: JSONValue, pods: int, *, is_rounded_up: bool) -> int:
-    """Return a number, or a percentage of pods, as pods."""
-    if isinstance(amount, int):
-        return amount
-    share = (read_digits(str(amount).removesuffix("%")) or 0) * pods
-    return -(-share // 100) if is_rounded_up else share // 100
-
-
 @dataclass(frozen=True, slots=True)
 class UpdateRules:
     """The update rules of a workload, from its spec.
@@ -130,7 +122,7 @@ class UpdateRules:
     @property
     def stops_first(self) -> bool:
         """Return whether each pod of a DaemonSet stops before the new one of its node starts."""
-        return self.kind == "DaemonSet" and not _resolve(self.surge, 100, is_rounded_up=True)
+        return self.kind == "DaemonSet" and not scale_share(self.surge, 100, is_rounded_up=True)
 
     def stops_all(self, pods: int) -> bool:
         """Return whether an update may leave no pod running: all stop first, or as many as there are.
@@ -143,8 +135,8 @@ class UpdateRules:
             return True
         if not pods or self.count_kept(pods) or (self.kind == "DaemonSet" and not self.stops_first):
             return False
-        unavailable = _resolve(self.unavailable, pods, is_rounded_up=self.kind == "DaemonSet")
-        surge = _resolve(self.surge, pods, is_rounded_up=True)
+        unavailable = scale_share(self.unavailable, pods, is_rounded_up=self.kind == "DaemonSet") or 0
+        surge = scale_share(self.surge, pods, is_rounded_up=True) or 0
         is_stopping_one = self.kind != "Deployment" or surge == unavailable == 0
         return max(unavailable, int(is_stopping_one)) >= pods
 

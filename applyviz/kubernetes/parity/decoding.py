@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from applyviz.engine.manifests.metadata import name_of_type
 from applyviz.engine.objects.golang import quote
+from applyviz.engine.objects.quantities import read_form
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
 from applyviz.kubernetes.parity.go_texts import GoTextError, decode_base64, parse_time, read_quantity
 from applyviz.kubernetes.parity.go_types import (
@@ -27,7 +28,6 @@ from applyviz.kubernetes.parity.go_types import (
     zero_of,
 )
 from applyviz.kubernetes.parity.json_text import Written, list_pairs, number_text, simplify
-from applyviz.kubernetes.parity.quantities import read_form
 
 _EMPTY: tuple[JSONValue, ...] = (None, "", False, 0)
 _MOST_STRICT = 100

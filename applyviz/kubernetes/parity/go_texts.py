@@ -11,7 +11,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Final, NoReturn
 
-from applyviz.kubernetes.parity.quantities import PATTERN, canonical_quantity
+from applyviz.engine.objects.quantities import PATTERN, canonical_quantity
 
 _ALPHABET: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 _BREAKS: Final = frozenset(b"\r\n")

@@ -9,13 +9,12 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+from applyviz.engine.objects.quantities import canonical_quantity, parse_quantity, read_amount
 from applyviz.engine.objects.values import JSONObject, MutableObject
-from applyviz.kubernetes.parity.quantities import canonical_quantity, parse_quantity
 
 
 def _value(text: Any) -> Decimal:
-    parsed = parse_quantity(str(text))
-    return parsed[0] if parsed else Decimal(0)
+    return read_amount(text) or Decimal(0)
 
 
 def sum_requests(spec: JSONObject) -> dict[str, str]:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from applyviz.engine.objects.quantities import round_up_to_milli
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
 from applyviz.kubernetes.parity.go_types import Code, GoStruct, go_types
-from applyviz.kubernetes.parity.quantities import round_up_to_milli
 from applyviz.kubernetes.v1_36.default_rules import RULES
 
 _ANY_LABEL: Mapping[str, Any] = {"namespaceSelector": {}, "objectSelector": {}}

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
+from applyviz.engine.objects.quantities import parse_quantity
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject
-from applyviz.kubernetes.parity.quantities import parse_quantity
 from applyviz.kubernetes.parity.status import FieldError, forbidden_request, invalid
 from applyviz.sandbox.storage.resources import ResourceTarget
 from applyviz.sandbox.storage.store import Store

@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from applyviz.engine.objects.exchange import JSON, Answer, Request
+from applyviz.engine.objects.golang import is_digits
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, get_at
 from applyviz.engine.ownership.managed_fields import find_entries, with_entries
 from applyviz.engine.planning.model.server_chosen import without_chosen
@@ -255,7 +256,7 @@ def _knows(node: Node | None, path: str) -> bool:
     for step in _STEP.findall(path):
         if node is None:
             return False
-        node = node.items if step.isdigit() and node.items is not None else node.child(step)
+        node = node.items if is_digits(step) and node.items is not None else node.child(step)
     return node is not None
 
 

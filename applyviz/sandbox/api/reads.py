@@ -13,6 +13,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 
 from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.golang import is_digits
 from applyviz.engine.objects.values import JSONObject, MutableObject
 from applyviz.kubernetes.parity.status import bad_request
 from applyviz.sandbox.api.selectors import read_field_selector, read_label_selector
@@ -73,7 +74,7 @@ def _place(item: MutableObject) -> tuple[str, str]:
 
 def _read_limit(text: str) -> int:
     """Return a limit, 0 for none; longer numbers than any list are none."""
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else 0
+    return int(text) if is_digits(text) and len(text) < 20 else 0
 
 
 def list_objects(cluster: SandboxCluster, request: Request, route: Route, target: ResourceTarget) -> Answer:

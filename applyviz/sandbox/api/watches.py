@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from applyviz.engine.objects.golang import is_digits
 from applyviz.engine.objects.values import JSONObject, MutableObject
 from applyviz.kubernetes.parity.go_types import zero_struct
 from applyviz.kubernetes.parity.status import (
@@ -127,7 +128,7 @@ def _typed(target: ResourceTarget, obj: JSONObject) -> JSONObject:
 def _read_revision(text: str) -> int:
     """Return a revision; one that this server never reaches is the greatest that its storage can hold."""
     reason = "invalid syntax"
-    if not text or (text.isascii() and text.isdecimal()):
+    if not text or is_digits(text):
         digits = text.lstrip("0")
         if len(digits) <= _UINT64_DIGITS and int(digits or 0) <= 2 * _INT64 + 1:
             return min(int(digits or 0), _INT64)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from applyviz.engine.objects.golang import read_digits
+from applyviz.engine.objects.golang import read_digits, read_signed
 from applyviz.kubernetes.parity.patterns import Pattern, PatternError, compile_pattern
 from applyviz.sandbox.cel.values import (
     INT64,
@@ -246,10 +246,10 @@ def _refuse_text(kind: str) -> CelError:
 
 @define("int", "s")
 def _read_int(text: str) -> int:
-    number = read_digits(text[1:] if text[:1] in ("+", "-") else text)
-    if number is None or number >= INT64 + (text[0] == "-"):
+    number = read_signed(text)
+    if number is None:
         raise _refuse_text("int")
-    return -number if text[0] == "-" else number
+    return number
 
 
 @define("uint", "s")
@@ -305,7 +305,7 @@ _FIELDS: Mapping[str, Callable[[Timestamp], int]] = {
     "getSeconds": lambda t: t.utc.second,
     "getMilliseconds": lambda t: t.utc.microsecond // 1000,
 }
-_OFFSET: Final = re.compile(r"([+-]?)(\d\d):(\d\d)\Z")
+_OFFSET: Final = re.compile(r"([+-]?)([0-9]{2}):([0-9]{2})\Z")
 for _name, _read in _FIELDS.items():
     define(_name, "T")(_read)
     define(_name, "Ts")(lambda t, zone, read=_read: read(_shift(t, zone)))

@@ -13,6 +13,8 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from applyviz.engine.objects.golang import read_digits
+from applyviz.engine.objects.quantities import parse_quantity
 from applyviz.kubernetes.parity.name_formats import (
     label_1035_problems,
     label_problems,
@@ -20,7 +22,6 @@ from applyviz.kubernetes.parity.name_formats import (
     qualified_name_problems,
     subdomain_problems,
 )
-from applyviz.kubernetes.parity.quantities import parse_quantity
 from applyviz.sandbox.cel import texts  # noqa: F401 - defines its functions
 from applyviz.sandbox.cel.addresses import read_cidr, read_ip
 from applyviz.sandbox.cel.functions import define
@@ -155,7 +156,8 @@ def _order(left: Semver, right: Semver) -> int:
         return (first > second) - (first < second)
 
     def key(part: str) -> tuple[int, int, str]:
-        return (0, int(part), "") if part.isdecimal() else (1, 0, part)
+        number = read_digits(part)
+        return (1, 0, part) if number is None else (0, number, "")
 
     first_pre, second_pre = [key(p) for p in left.pre], [key(p) for p in right.pre]
     return (first_pre > second_pre) - (first_pre < second_pre)

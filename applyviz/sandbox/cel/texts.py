@@ -121,7 +121,7 @@ def _format(text: str, values: list[Any]) -> str:
             raise CelError(f"index {len(values)} out of range") from None
         return _format_one(value, letter, min(int(precision[:3]), 100) if precision else 6)
 
-    return re.sub(r"%(?:\.(\d+))?(.)", replace, text, flags=re.S)
+    return re.sub(r"%(?:\.([0-9]+))?(.)", replace, text, flags=re.S)
 
 
 def _format_one(value: Any, letter: str, precision: int) -> str:

@@ -7,6 +7,7 @@ autoscaler corrects a number of replicas outside its limits and says that it kno
 from __future__ import annotations
 
 from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.shares import scale_share
 from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
 from applyviz.engine.references.selectors import read_selector
 from applyviz.kubernetes.parity.status import StatusError
@@ -14,7 +15,6 @@ from applyviz.sandbox.storage.store import ObjectKey
 from applyviz.sandbox.workloads import conditions
 from applyviz.sandbox.workloads.controller_client import ControllerClient, find_controller, is_active
 from applyviz.sandbox.workloads.pod_sets import is_ready
-from applyviz.sandbox.workloads.rollout_math import scale_share
 
 PLURALS = {"Deployment": "deployments", "StatefulSet": "statefulsets", "ReplicaSet": "replicasets"}
 
@@ -66,8 +66,8 @@ def _count_desired(client: ControllerClient, budget: JSONObject, pods: list[JSON
         return len(pods), fewest
     expected = _count_expected(client, budget["metadata"]["namespace"], pods)
     if most is not None:
-        return expected, max(expected - scale_share(most, expected, is_rounded_up=True), 0)
-    return expected, scale_share(fewest, expected, is_rounded_up=True)
+        return expected, max(expected - (scale_share(most, expected, is_rounded_up=True) or 0), 0)
+    return expected, scale_share(fewest, expected, is_rounded_up=True) or 0
 
 
 def _count_expected(client: ControllerClient, namespace: str, pods: list[JSONObject]) -> int:

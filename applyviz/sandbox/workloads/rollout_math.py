@@ -9,16 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from applyviz.engine.objects.golang import read_digits
-from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
-
-
-def scale_share(value: JSONValue, whole: int, *, is_rounded_up: bool) -> int:
-    """Return a number, or a percentage of a whole."""
-    percent = read_digits(value[:-1]) if isinstance(value, str) and value.endswith("%") else None
-    if percent is not None:
-        return -(-whole * percent // 100) if is_rounded_up else whole * percent // 100
-    return value if isinstance(value, int) else 0
+from applyviz.engine.objects.shares import scale_share
+from applyviz.engine.objects.values import JSONObject, get_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +28,8 @@ class RolloutLimits:
         rolling = get_at(deployment, ("spec", "strategy", "rollingUpdate")) or {}
         if not is_rolling(deployment):
             return cls(wanted, 0, 0)
-        surge = scale_share(rolling.get("maxSurge"), wanted, is_rounded_up=True)
-        unavailable = scale_share(rolling.get("maxUnavailable"), wanted, is_rounded_up=False)
+        surge = scale_share(rolling.get("maxSurge"), wanted, is_rounded_up=True) or 0
+        unavailable = scale_share(rolling.get("maxUnavailable"), wanted, is_rounded_up=False) or 0
         return cls(wanted, surge, min(unavailable, wanted) if surge or unavailable else min(1, wanted))
 
     @property

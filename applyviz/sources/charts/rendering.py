@@ -29,7 +29,7 @@ _ERROR = re.compile(r"(?ms)^Error: (.*?)(?:\nUse --debug flag|\Z)")
 _LOGGED = re.compile(r'(?m)^level=[A-Z]+ msg="((?:[^"\\]|\\.)*)"(.*)$')
 _LOOKUP = re.compile(rb"\blookup\s+[\"(.$`]")
 _RELEASE = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
-_VERSION = re.compile(r"v?\d+\.\d+(\.\d+)?")
+_VERSION = re.compile(r"v?[0-9]+\.[0-9]+(\.[0-9]+)?")
 MOST_RELEASE = 53
 _BLOCK = 512  # of a header in an archive
 

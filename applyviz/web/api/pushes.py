@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.request import UnreadablePostError
 from django.views.decorators.csrf import csrf_exempt
 
+from applyviz.engine.objects.golang import is_digits
 from applyviz.web.frame import client_address
 from applyviz.workflow.following import deliveries
 from applyviz.workflow.following.payloads import HEADERS
@@ -27,7 +28,7 @@ def _answer(text: str, status: int) -> HttpResponse:
 def _read_body(request: HttpRequest) -> bytes | None:
     """Return the body; None if it is larger than what is taken, or broke off."""
     length = request.headers.get("Content-Length", "")
-    if length.isdecimal() and int(length[:20]) > deliveries.MOST_BYTES:
+    if is_digits(length) and int(length[:20]) > deliveries.MOST_BYTES:
         return None
     try:
         body = request.read(deliveries.MOST_BYTES + 1)

@@ -27,7 +27,7 @@ from applyviz.workflow.foundation.access import Person
 # What a calendar needs, far from the ends of what a database and a time zone can represent.
 FIRST_DAY, LAST_DAY = date(2000, 1, 1), date(2999, 12, 31)
 _DAYS = [MinValueValidator(FIRST_DAY), MaxValueValidator(LAST_DAY)]
-_NUMBER = re.compile(r"#?(\d{1,9})")
+_NUMBER = re.compile(r"#?([0-9]{1,9})")
 
 
 @dataclass(frozen=True, slots=True)

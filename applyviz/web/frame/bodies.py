@@ -17,6 +17,7 @@ from django.conf import settings
 from django.contrib.auth import SESSION_KEY
 from django.db import close_old_connections
 
+from applyviz.engine.objects.golang import is_digits
 from applyviz.workflow.people import tokens
 
 Scope = dict[str, object]
@@ -84,7 +85,7 @@ class BodyLimits:
             return
         counter = _BodyCounter(scope, receive)
         length = _read_header(scope, b"content-length")
-        if not length.isdecimal() or await counter.may_take(int(length[:20])):
+        if not is_digits(length) or await counter.may_take(int(length[:20])):
             await self._application(scope, counter.receive, send)
         if counter.is_refused:
             await _refuse(send)

@@ -22,6 +22,7 @@ from django.views.decorators.http import require_http_methods
 from django_htmx.middleware import HtmxDetails
 
 from applyviz import moments
+from applyviz.engine.objects.golang import is_digits
 from applyviz.records.models import WorkerRequest
 from applyviz.web.frame import concurrent_writes
 from applyviz.workflow import worker_requests
@@ -100,7 +101,7 @@ def lead(request: HttpRequest, address: str) -> HttpResponse:
 def visible_worker_request(request: HttpRequest) -> int:
     """Return the answered worker request that this person repeats with "Ask again"; 0 without one."""
     number = request.GET.get("again", "")
-    return int(number) if number.isdecimal() and len(number) < 16 else 0
+    return int(number) if is_digits(number) and len(number) < 16 else 0
 
 
 def _ask_again(request: HttpRequest, worker_request: WorkerRequest) -> str:

@@ -47,7 +47,7 @@ class Checkpoint:
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read `sequence:hash`; raises `NotValidError`."""
-        found = re.fullmatch(r"(\d{1,18}):([0-9a-f]{64})", text.strip())
+        found = re.fullmatch(r"([0-9]{1,18}):([0-9a-f]{64})", text.strip())
         if found is None:
             raise NotValidError(_("a published checkpoint has the form sequence:hash, not %(text)r") % {"text": text})
         return cls(int(found[1]), found[2])

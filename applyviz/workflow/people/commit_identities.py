@@ -45,7 +45,7 @@ from applyviz.workflow.people.rights_changes import Actors
 LASTS = timedelta(hours=24)
 MOST_OPEN, MOST_CLAIMS_A_DAY = 10, 10
 _DAY = timedelta(days=1)
-_LOGIN = re.compile(r"[a-z0-9][a-z0-9.-]*(:\d+)?/[a-z0-9][a-z0-9._-]*\Z")
+_LOGIN = re.compile(r"[a-z0-9][a-z0-9.-]*(:[0-9]+)?/[a-z0-9][a-z0-9._-]*\Z")
 
 
 def can_mail() -> bool:

@@ -25,7 +25,7 @@ from applyviz.workflow.foundation.blockers import CommitsUnknown, EditorUnmatche
 from applyviz.workflow.people.humans import OF_HUMANS, name_mailbox
 from applyviz.workflow.people.push_coverage import PushMove, find_unexplained, list_tips
 
-_HIDDEN = re.compile(r"(?:\d+[+-])?([a-z0-9][a-z0-9._-]*)@users\.noreply\.([a-z0-9.-]+)\Z")
+_HIDDEN = re.compile(r"(?:[0-9]+[+-])?([a-z0-9][a-z0-9._-]*)@users\.noreply\.([a-z0-9.-]+)\Z")
 _HIDDEN_PLAIN = re.compile(r"([a-z0-9][a-z0-9._-]*)@noreply\.([a-z0-9.-]+)\Z")
 _MOST_PUSHES = 500
 

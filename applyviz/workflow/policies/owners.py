@@ -30,7 +30,7 @@ _ANY_FOLDERS = "**"
 _NOT_WRITTEN = frozenset(
     operation.value for operation in (Operation.ERROR, Operation.UNCHANGED, Operation.NOT_FOUND, Operation.LEFT_OUT)
 )
-_LINE = re.compile(r"(?P<of>kind|file):(?P<pattern>\S+)\s+(?P<team>\S+)(?:\s+(?P<approvals>\d{1,4}))?")
+_LINE = re.compile(r"(?P<of>kind|file):(?P<pattern>\S+)\s+(?P<team>\S+)(?:\s+(?P<approvals>[0-9]{1,4}))?")
 _KIND_PATTERN = re.compile(r"\*|([a-z0-9*]([-a-z0-9.*]*[a-z0-9*])?)/([A-Z][A-Za-z0-9]*|\*)")
 
 

@@ -112,8 +112,10 @@ def find_opening(windows: Iterable[Windows], freezes: Iterable[Freeze], now: dat
     return None
 
 
-_WINDOW = re.compile(r"(?P<days>[A-Za-z,-]+) +(?P<start>\d\d:\d\d)-(?P<end>\d\d:\d\d)(?: +(?P<zone>\S+))?")
-_FREEZE = re.compile(r"(?P<start>\S+T\d\d:\d\d) +(?P<end>\S+T\d\d:\d\d)(?: +(?P<zone>\S+))?(?: +(?P<reason>.+))?")
+_TIME = "[0-9]{2}:[0-9]{2}"
+_ZONE = r"(?: +(?P<zone>\S+))?"
+_WINDOW = re.compile(rf"(?P<days>[A-Za-z,-]+) +(?P<start>{_TIME})-(?P<end>{_TIME}){_ZONE}")
+_FREEZE = re.compile(rf"(?P<start>\S+T{_TIME}) +(?P<end>\S+T{_TIME}){_ZONE}(?: +(?P<reason>.+))?")
 
 
 def _parse_days(text: str) -> tuple[int, ...]:

@@ -52,6 +52,8 @@ def test_operations_apply(operations, after):
         ([op("replace", "", value=1)], 422),
         ([op("replace", "", value=[])], 422),
         ([op("test", "/a/b/0", value="1")], 422),
+        *[([op("remove", f"/a/b/{odd}")], 422) for odd in ("9" * 5000, "\u0661", "+-1")],
+        ([op("remove", f"/a/b/{'9' * 5000}/c")], 422),
         ([op("test", "/a/b/0", value=True)], 422),
         ([op("test", "/a/b/0", value=1.0)], 422),
     ],

@@ -16,6 +16,7 @@ from applyviz.engine.objects.golang import (
     quote,
     read_digits,
     read_integer,
+    read_signed,
     render_json,
     render_number,
 )
@@ -63,6 +64,25 @@ def test_numbers(number, printed, written):
 )
 def test_digits_are_read_as_go_reads_them(text, number):
     assert read_digits(text) == number
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("+7", 7),
+        ("-07", -7),
+        ("9223372036854775807", (1 << 63) - 1),
+        ("-9223372036854775808", -(1 << 63)),
+        ("9223372036854775808", None),
+        ("-" + "9" * 5000, None),
+        ("+-1", None),
+        ("-\u0663", None),
+        ("1_0", None),
+        ("-", None),
+    ],
+)
+def test_numbers_with_a_sign_are_read_as_go_reads_them(text, number):
+    assert read_signed(text) == number
 
 
 def test_strings():

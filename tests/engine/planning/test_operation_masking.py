@@ -160,8 +160,8 @@ def test_operations_without_their_object():
 
 
 def test_positions_of_a_pointer():
-    assert [find_position(key, 3) for key in ("0", "2", "3", "-", "-1", "-4", "4", "x", "1" * 20)] == [
-        *(0, 2, 3, 3, 2, None, None, None, None)
+    assert [find_position(key, 3) for key in ("0", "2", "3", "-", "-1", "-4", "4", "x", "1" * 20, "+-1", "\u0661")] == [
+        *(0, 2, 3, 3, 2, None, None, None, None, None, None)
     ]
 
 

@@ -9,7 +9,7 @@ from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.graph.graph import relate
 from applyviz.engine.planning.model.plan import Operation, Versions
 from applyviz.engine.planning.model.quotas import check_quotas
-from applyviz.engine.planning.model.resources import read_amount, write_amount
+from applyviz.engine.planning.model.resources import count_amount, write_amount
 from applyviz.engine.risks.model import RelatedObjects
 from applyviz.engine.risks.planning.pods import QUOTA_EXCEEDED
 from applyviz.engine.risks.quota_reads import LiveQuotas, list_quota_reads, read_quotas
@@ -157,7 +157,7 @@ def test_pods_that_ended_and_daemon_sets_count_what_runs():
      ("memory", "100", "100"), ("memory", "500m", "500m"), ("pods", "10", "10")],
 )  # fmt: skip
 def test_amounts_are_written_as_in_manifests(resource, text, shown):
-    assert write_amount(resource, read_amount(text)) == shown
+    assert write_amount(resource, count_amount(text)) == shown
 
 
 def test_namespaces_with_workloads_are_read_and_refusals_are_kept():

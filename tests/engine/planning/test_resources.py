@@ -7,7 +7,7 @@ import pytest
 
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.model.plan import Operation, Versions
-from applyviz.engine.planning.model.resources import read_amount, sum_resources
+from applyviz.engine.planning.model.resources import count_amount, sum_resources
 from tests.web import builders
 
 
@@ -39,7 +39,7 @@ def told(*changes):
     + [(odd, "0") for odd in ("NaN", "Infinity", "1e9999999", "1e-9999999", f"1e{'9' * 40}")],
 )
 def test_quantities_are_read(text, amount):
-    assert read_amount(text) == Decimal(amount)
+    assert count_amount(text) == Decimal(amount)
 
 
 def test_replicas_multiply_and_namespaces_stay_apart():

@@ -53,6 +53,8 @@ def test_selector(text, matches):
         "a b c",
         "-x=1",
         "app>x",
+        "app>\u0663",
+        "app>" + "9" * 5000,
         "app=a=b",
         "app=(",
         "UP/x=1",

@@ -16,6 +16,7 @@ from typing import Any
 from applyviz.engine.manifests.documents import ManifestDocument, PlainPath
 from applyviz.engine.objects.errors import SourcePosition
 from applyviz.engine.objects.exchange import Answer
+from applyviz.engine.objects.golang import read_digits
 from applyviz.engine.objects.values import JSONValue, get_at
 
 _STRICT = re.compile(r'(?:unknown|duplicate) field "((?:[^"\\]|\\.)*)"')
@@ -105,8 +106,9 @@ def _read_brackets(inner: str, value: JSONValue) -> str | int | None:
     """Return an index, a key of a map, or the entry that has these keys or equals this value."""
     if isinstance(value, Mapping):
         return inner
-    if inner.isdigit():
-        return int(inner)
+    index = read_digits(inner)
+    if index is not None:
+        return index
     items = value if isinstance(value, list) else []
     if inner.startswith("="):
         return next((n for n, item in enumerate(items) if json.dumps(item) == inner[1:]), None)

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from applyviz.engine.objects.golang import read_digits
 from applyviz.engine.objects.paths import fields
-from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
+from applyviz.engine.objects.shares import scale_share
+from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.planning.graph.plan_references import GraphSnapshot, PlanReferences, find_result
 from applyviz.engine.planning.graph.reference_risks import show
 from applyviz.engine.planning.model.plan import DELETIONS, Operation, PlannedObject
@@ -83,20 +83,12 @@ def find_stale(around: PlanReferences, incoming: dict[Key, list[Edge]]) -> Itera
             yield key, UNREAD_KEY.at(fields("data"), facts)
 
 
-def _scale(value: JSONValue, pods: int) -> int | None:
-    """Return a number of pods, or a percentage of them rounded up; None for anything else."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    share = read_digits(value[:-1]) if isinstance(value, str) and value.endswith("%") else None
-    return None if share is None else -(-pods * share // 100)
-
-
 def count_evictions(budget: JSONObject, pods: int) -> int | None:
     """Return how many healthy pods a budget allows to evict at once; None if it does not say."""
-    available = _scale(get_at(budget, ("spec", "minAvailable")), pods)
+    available = scale_share(get_at(budget, ("spec", "minAvailable")), pods, is_rounded_up=True)
     if available is not None:
         return max(0, pods - available)
-    return _scale(get_at(budget, ("spec", "maxUnavailable")), pods)
+    return scale_share(get_at(budget, ("spec", "maxUnavailable")), pods, is_rounded_up=True)
 
 
 def _count_pods(workload: Key, moment: GraphSnapshot, incoming: dict[Key, list[Edge]]) -> int | None:

@@ -21,8 +21,8 @@ from applyviz.engine.planning.model.resources import (
     PODS,
     Amounts,
     Defaults,
+    count_amount,
     list_unset,
-    read_amount,
     read_defaults,
     sum_running,
     sum_wanted,
@@ -102,15 +102,15 @@ def _compare(ref: ObjectRef, quota: JSONObject, pods: Sequence[_Workload]) -> It
         if name not in _ALIASES:
             continue
         resource = _ALIASES[name]
-        hard = write_amount(resource[1], read_amount(text))
+        hard = write_amount(resource[1], count_amount(text))
         used = usage.get(name) if isinstance(usage, Mapping) else None
         if is_scoped or used is None:
-            shown = "" if used is None else write_amount(resource[1], read_amount(used))
+            shown = "" if used is None else write_amount(resource[1], count_amount(used))
             fit = Fit.SCOPED if is_scoped else Fit.UNKNOWN
             yield QuotaLine(ref.namespace, ref.name, name, shown, "", hard, fit)
             continue
-        amount = read_amount(used)
-        after, fit = _judge(pods, resource, amount, read_amount(text))
+        amount = count_amount(used)
+        after, fit = _judge(pods, resource, amount, count_amount(text))
         yield QuotaLine(
             ref.namespace,
             ref.name,

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
+from applyviz.engine.objects.quantities import BINARY, read_amount
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
@@ -20,18 +21,11 @@ from applyviz.engine.risks.quota_reads import WORKLOADS
 
 RESOURCES = ("cpu", "memory")
 NOT_WRITTEN = (Operation.BLOCKED, Operation.ERROR, Operation.LEFT_OUT, Operation.NOT_FOUND)
-_FACTORS = {
-    "n": Decimal("1e-9"), "u": Decimal("1e-6"), "m": Decimal("1e-3"), "": Decimal(1), "k": Decimal(10**3),
-    "M": Decimal(10**6), "G": Decimal(10**9), "T": Decimal(10**12), "P": Decimal(10**15), "E": Decimal(10**18),
-    "Ki": Decimal(2**10), "Mi": Decimal(2**20), "Gi": Decimal(2**30), "Ti": Decimal(2**40), "Pi": Decimal(2**50),
-    "Ei": Decimal(2**60),
-}  # fmt: skip
 Amounts = dict[tuple[str, str], Decimal]
 Defaults = Mapping[tuple[str, str], Decimal]
 """The amounts of a container that sets none, as LimitRanges of a namespace say: of `requests` and of `limits`."""
 PODS = ("pods", "pods")
 _BOUNDS = ("requests", "limits")
-_BINARY = ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki")
 _ENDED = ("Succeeded", "Failed")
 # Quantities beyond are none: nothing has as much, and their digits fill a page.
 _MOST_EXPONENT = 400
@@ -49,15 +43,10 @@ class ResourceSum:
     after: str
 
 
-def read_amount(value: JSONValue) -> Decimal:
+def count_amount(value: JSONValue) -> Decimal:
     """Return a quantity as a number; 0 for a value that is none."""
-    text = str(value)
-    unit = next((u for u in sorted(_FACTORS, key=len, reverse=True) if u and text.endswith(u)), "")
-    try:
-        found = Decimal(text.removesuffix(unit)) * _FACTORS[unit]
-    except ArithmeticError:
-        return Decimal(0)
-    return found if found.is_finite() and abs(found.adjusted()) < _MOST_EXPONENT else Decimal(0)
+    found = read_amount(value)
+    return found if found is not None and abs(found.adjusted()) < _MOST_EXPONENT else Decimal(0)
 
 
 def round_amount(amount: Decimal, step: str) -> Decimal:
@@ -73,9 +62,9 @@ def _list_containers(spec: Mapping[str, Any], group: str) -> Iterator[Mapping[st
 def write_amount(resource: str, amount: Decimal) -> str:
     """Return a quantity in the notation of manifests: 1500m, 2, 1.5Gi."""
     if resource == "memory":
-        for unit in _BINARY:
-            if amount >= _FACTORS[unit]:
-                return _write(round_amount(amount / _FACTORS[unit], "0.01")) + unit
+        for unit, power in reversed(BINARY.items()):
+            if amount >= 1024**power:
+                return _write(round_amount(amount / 1024**power, "0.01")) + unit
     is_whole = amount == amount.to_integral_value()
     return _write(amount) if is_whole else f"{(amount * 1000).to_integral_value(ROUND_CEILING)}m"
 
@@ -84,7 +73,7 @@ def _read_amount_of(container: Mapping[str, Any], bound: str, resource: str, def
     own = get_at(dict(container), ("resources", bound, resource))
     if own is None and bound == "requests":
         own = get_at(dict(container), ("resources", "limits", resource))
-    return defaults.get((bound, resource)) if own is None else read_amount(own)
+    return defaults.get((bound, resource)) if own is None else count_amount(own)
 
 
 def _sum_pod(spec: Mapping[str, Any], bound: str, resource: str, defaults: Defaults) -> Decimal:
@@ -168,7 +157,7 @@ def read_defaults(ranges: Iterable[JSONObject]) -> dict[str, Defaults]:
                 for resource in RESOURCES:
                     amount = get_at(dict(item), (part, resource))
                     if amount is not None:
-                        own.setdefault((bound, resource), read_amount(amount))
+                        own.setdefault((bound, resource), count_amount(amount))
     return dict(found)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from applyviz.engine.explain.reasons import Reason
+from applyviz.engine.objects.golang import read_digits
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
@@ -77,8 +78,7 @@ def _read_restart(change: PlannedObject) -> Restart | None:
     for risk in change.risks:
         if risk.kind is PODS_RESTART:
             facts = risk.facts
-            pods = facts.get("pods", "")
-            count = int(pods) if pods.isdigit() else 0
+            count = read_digits(facts.get("pods", "")) or 0
             return Restart(change.ref, count, facts.get("strategy", ""), "stops" in facts, "owner" in facts)
     return None
 

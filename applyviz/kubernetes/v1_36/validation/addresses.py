@@ -13,7 +13,7 @@ from applyviz.kubernetes.parity.status import FieldError, invalid
 
 _NO_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 _LEADING_ZEROS = "must not have leading 0s"
-_ZEROS = re.compile(r"(?<![\da-fA-F:])0+(?=\d)")
+_ZEROS = re.compile(r"(?<![0-9a-fA-F:])0+(?=[0-9])")
 _NO_NETWORK = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from applyviz.engine.objects.quantities import parse_quantity
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.schema.autoscalers import convert_autoscaler
 from applyviz.kubernetes.parity.name_formats import label_problems, path_segment_problems
-from applyviz.kubernetes.parity.quantities import parse_quantity
 from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid, not_supported, required
 
 _METRIC_TYPES = ("ContainerResource", "External", "Object", "Pods", "Resource")

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 
+from applyviz.engine.objects.quantities import parse_quantity
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
 from applyviz.kubernetes.parity.line_differences import render_differences
-from applyviz.kubernetes.parity.quantities import parse_quantity
 from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid
 from applyviz.kubernetes.v1_36.validation.job_updates import IMMUTABLE
 from applyviz.kubernetes.v1_36.validation.selectors import order_selector

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from applyviz.engine.objects.quantities import parse_quantity
 from applyviz.engine.objects.values import JSONObject
 from applyviz.kubernetes.parity.name_formats import label_problems, qualified_name_problems
-from applyviz.kubernetes.parity.quantities import parse_quantity
 from applyviz.kubernetes.parity.status import (
     FieldError,
     FieldErrorType,

@@ -11,7 +11,7 @@ from applyviz.engine.objects.golang import read_digits
 
 _DESCRIPTORS = frozenset({"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"})
 _EVERY = "@every "
-_AMOUNT = re.compile(r"(\d+(\.\d*)?|\.\d+)(?P<unit>[^.0-9]*)")
+_AMOUNT = re.compile(r"([0-9]+(\.[0-9]*)?|\.[0-9]+)(?P<unit>[^.0-9]*)")
 _UNITS = frozenset({"ns", "us", "µs", "μs", "ms", "s", "m", "h"})
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")

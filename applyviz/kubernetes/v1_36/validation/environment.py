@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from applyviz.engine.objects.quantities import canonical_quantity
 from applyviz.engine.objects.values import JSONObject
 from applyviz.kubernetes.parity.name_formats import (
     config_key_problems,
@@ -16,7 +17,6 @@ from applyviz.kubernetes.parity.name_formats import (
     qualified_name_problems,
     subdomain_problems,
 )
-from applyviz.kubernetes.parity.quantities import canonical_quantity
 from applyviz.kubernetes.parity.status import FieldError, invalid, not_found_value, not_supported, required
 
 _OF_BOTH = ("metadata.name", "metadata.namespace", "metadata.uid")

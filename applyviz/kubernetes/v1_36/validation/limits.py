@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 
+from applyviz.engine.objects.quantities import parse_quantity
 from applyviz.engine.objects.values import JSONObject
 from applyviz.kubernetes.parity.name_formats import path_segment_problems, qualified_name_problems, subdomain_problems
-from applyviz.kubernetes.parity.quantities import parse_quantity
 from applyviz.kubernetes.parity.status import FieldError, duplicate, forbidden, invalid, not_supported, required
 
 _LIMIT_TYPES = ("Pod", "Container", "PersistentVolumeClaim")

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from applyviz.engine.objects.quantities import parse_quantity
 from applyviz.engine.objects.values import JSONObject
 from applyviz.kubernetes.parity.name_formats import label_problems, subdomain_problems
-from applyviz.kubernetes.parity.quantities import parse_quantity
 from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid, not_supported, required
 from applyviz.kubernetes.v1_36.validation.claims import validate_access_modes, validate_classes
 from applyviz.kubernetes.v1_36.validation.selectors import validate_node_selector

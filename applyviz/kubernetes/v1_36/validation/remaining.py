@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 
+from applyviz.engine.objects.quantities import parse_quantity
 from applyviz.engine.objects.values import JSONObject
 from applyviz.kubernetes.parity.field_order import render_ordered
 from applyviz.kubernetes.parity.name_formats import (
@@ -16,7 +17,6 @@ from applyviz.kubernetes.parity.name_formats import (
     subdomain_problems,
     validate_labels,
 )
-from applyviz.kubernetes.parity.quantities import parse_quantity
 from applyviz.kubernetes.parity.status import (
     FieldError,
     FieldErrorType,

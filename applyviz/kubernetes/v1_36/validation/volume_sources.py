@@ -8,16 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+from applyviz.engine.objects.quantities import parse_quantity
 from applyviz.engine.objects.values import JSONObject
 from applyviz.kubernetes.parity.name_formats import validate_annotations, validate_labels
-from applyviz.kubernetes.parity.quantities import parse_quantity
 from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid, not_supported, required
 from applyviz.kubernetes.v1_36.validation.claims import validate_claim_spec
 
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _NAMES = ("iqn", "eui", "naa")
 _FORMS = {
-    "iqn": re.compile(r"iqn\.\d{4}-\d{2}\.([A-Za-z0-9.-]+)(:[^,;*&$|\s]+)\Z"),
+    "iqn": re.compile(r"iqn\.[0-9]{4}-[0-9]{2}\.([A-Za-z0-9.-]+)(:[^,;*&$|\s]+)\Z"),
     "eui": re.compile(r"eui.[A-Za-z0-9]{16}\Z"),
     "naa": re.compile(r"naa.[A-Za-z0-9]{32}\Z"),
 }

@@ -10,6 +10,7 @@ from django.core.validators import RegexValidator
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
+from applyviz.engine.objects.golang import is_digits
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.risks.model import KINDS, RiskKind, find_kind
@@ -17,7 +18,7 @@ from applyviz.workflow.approvals.acknowledgments import PLAN_ITSELF
 from applyviz.workflow.plans.resolutions import Choice, ResolutionScope
 
 _RESOLUTIONS = [(one.value, one.value) for one in ResolutionKind]
-_INDEX_OF = re.compile(r"resolution-(\d{1,5})\Z")
+_INDEX_OF = re.compile(r"resolution-([0-9]{1,5})\Z")
 
 
 class MixedForm(forms.Form):
@@ -65,7 +66,7 @@ class EverywhereForm(forms.Form):
         position = given.get("position", "")
         return ResolutionScope(
             manager=given.get("manager", "") or self.cleaned_data["manager"],
-            position=int(position) if position.isdecimal() and len(position) < 7 else None,
+            position=int(position) if is_digits(position) and len(position) < 7 else None,
             kind=(group, kind) if slash else None,
         )
 

@@ -57,7 +57,7 @@ class ViewedForm(forms.Form):
     position = forms.IntegerField(required=False, min_value=0, max_value=_MOST)
     group = forms.SlugField(required=False, max_length=60)
     viewed = forms.BooleanField(required=False)
-    seen = forms.RegexField(r"^\d{1,7}(,\d{1,7}){0,499}$", required=False, max_length=4000)
+    seen = forms.RegexField(r"^[0-9]{1,7}(,[0-9]{1,7}){0,499}$", required=False, max_length=4000)
     has_meter = forms.BooleanField(required=False)
     alone = forms.BooleanField(required=False)
     shown = forms.BooleanField(required=False)

@@ -14,7 +14,7 @@ from applyviz.web.reviews.pane.kubectl import NAME, write_command
 from applyviz.web.reviews.pane.requests import render_body, write_curl
 from applyviz.web.reviews.pane.yaml_document import VERSION_WORDS
 
-_REQUEST = re.compile(r"request-([1-9]\d{0,3})\.(yaml|sh)")
+_REQUEST = re.compile(r"request-([1-9][0-9]{0,3})\.(yaml|sh)")
 
 
 def render_file(change: PlannedObject, options: ApplyOptions, name: str) -> str:

@@ -10,6 +10,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from applyviz.engine.objects.golang import is_digits
 from applyviz.records.models import ConflictRule
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.reviews.forms.resolutions import RuleForm, RuleNoteForm
@@ -27,7 +28,7 @@ def list_rules(request: PageRequest, slug: str) -> HttpResponse:
 
 
 def _read_number(text: str | None) -> int | None:
-    return int(text) if text and text.isdecimal() and len(text) < 7 else None
+    return int(text) if text and is_digits(text) and len(text) < 7 else None
 
 
 @requires(Action.RESOLVE, "GET", "POST")

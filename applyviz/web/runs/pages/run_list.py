@@ -14,7 +14,7 @@ from applyviz.web.runs.pages.run_rows import RunRow, add_progress, present_runs
 from applyviz.workflow import runs
 from applyviz.workflow.foundation.access import Person
 
-_RUN = re.compile(r"run\s*#?\s*(\d{1,9})", re.IGNORECASE)
+_RUN = re.compile(r"run\s*#?\s*([0-9]{1,9})", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ _RELEASE = ("release", "namespace")
 _LOOKED_BACK = 100
 # A version as people write it into an address, or the id of a commit.
 _VERSION = re.compile(
-    r"v?\d{1,9}(\.\d{1,9}){1,4}([-+][0-9A-Za-z.-]{1,40}?)?(?=$|[/_]|\.[a-z])|(?<![0-9a-f])[0-9a-f]{40}(?![0-9a-f])"
+    r"v?[0-9]{1,9}(\.[0-9]{1,9}){1,4}([-+][0-9A-Za-z.-]{1,40}?)?(?=$|[/_]|\.[a-z])|(?<![0-9a-f])[0-9a-f]{40}(?![0-9a-f])"
 )
 
 

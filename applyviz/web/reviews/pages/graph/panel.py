@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
+from applyviz.engine.objects.golang import is_digits
 from applyviz.engine.planning.model.graph import GraphEdge
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.references.model import ReadMode
@@ -73,7 +74,7 @@ def describe_state(edge: GraphEdge) -> str:
     }
     if edge.state in words:
         word = words[edge.state]
-        return f"{word} ({edge.detail})" if edge.state is EdgeState.UNKNOWN and edge.detail.isdigit() else word
+        return f"{word} ({edge.detail})" if edge.state is EdgeState.UNKNOWN and is_digits(edge.detail) else word
     return _("new") if edge.is_new else _("exists")
 
 

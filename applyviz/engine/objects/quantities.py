@@ -12,13 +12,14 @@ from decimal import MAX_EMAX, MIN_EMIN, ROUND_UP, Context, Decimal
 from functools import lru_cache
 
 from applyviz.engine.objects.golang import read_digits
+from applyviz.engine.objects.values import JSONValue
 
 PATTERN = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
 _SHAPE = re.compile(r"([+-]?)([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(Ki|Mi|Gi|Ti|Pi|Ei|n|u|m|k|M|G|T|P|E|[eE][+-]?[0-9]+)?\Z")
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
+BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 _BY_EXPONENT = {v: k for k, v in _DECIMAL.items()}
-_BY_POWER = {v: k for k, v in _BINARY.items()}
+_BY_POWER = {v: k for k, v in BINARY.items()}
 _NANO, _NANO_DIGITS = Decimal("1e-9"), 9
 _MILLI = Decimal("1e-3")
 _MOST, _MOST_EXPONENT = Decimal((1 << 63) - 1), 400
@@ -44,13 +45,21 @@ def parse_quantity(text: str) -> tuple[Decimal, str] | None:
         return None
     sign, digits, suffix = match.group(1), match.group(2), match.group(3) or ""
     number = Decimal(f"{sign}{digits}")
-    if suffix in _BINARY:
-        value = _make_context(text).multiply(number, 1024 ** _BINARY[suffix])
+    if suffix in BINARY:
+        value = _make_context(text).multiply(number, 1024 ** BINARY[suffix])
         return max(-_MOST, min(value, _MOST)), "binary"
     exponent = _DECIMAL[suffix] if suffix in _DECIMAL else _read_exponent(suffix)
     if exponent is None:
         return None
     return _make_context(text).scaleb(number, exponent), "decimal" if suffix in _DECIMAL else "exponent"
+
+
+def read_amount(value: JSONValue) -> Decimal | None:
+    """Return the amount of a quantity that a document writes as text or as a number; None for any other value."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    parsed = parse_quantity(str(value))
+    return None if parsed is None else parsed[0]
 
 
 def _split(value: Decimal) -> tuple[str, int]:
@@ -117,9 +126,9 @@ def read_form(text: str) -> tuple[object, ...]:
         return ("large",)
     whole, _, fraction = digits.partition(".")
     whole = whole.lstrip("0") or "0"
-    length, is_binary = len(whole) + len(fraction), suffix in _BINARY
+    length, is_binary = len(whole) + len(fraction), suffix in BINARY
     if is_binary:
-        exponent = 10 * _BINARY[suffix]
+        exponent = 10 * BINARY[suffix]
         room = -1 if fraction else 14 - len(whole) - exponent * 3 // 10
     else:
         exponent = _DECIMAL[suffix] if suffix in _DECIMAL else _read_exponent(suffix) or 0
