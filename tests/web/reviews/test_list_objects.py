@@ -12,6 +12,7 @@ from applyviz.engine.risks.removals import REMOVAL_WILL_NOT_HAPPEN
 from applyviz.records.models import ViewedObject
 from applyviz.web.components.object_links import link_alone
 from applyviz.web.reviews.pages import object_groups, object_list
+from applyviz.web.reviews.pages.search.row_words import describe_object
 from tests.web import builders, rows
 
 HTMX = {"HX-Request": "true"}
@@ -237,8 +238,7 @@ def test_page_is_sent_packed(as_bob, many):
 
 def test_page_compares_and_arranges_each_object_once(as_bob, many, monkeypatch):
     compared, arranged = [], []
-    describe = object_list.describe_object
-    monkeypatch.setattr(object_list, "describe_object", lambda row: compared.append(row.name) or describe(row))
+    monkeypatch.setattr(object_list, "describe_object", lambda row: compared.append(row.name) or describe_object(row))
     monkeypatch.setattr(object_groups, "_rank_risk", lambda row: arranged.append(row.name) or 0)
 
     page = as_bob.get(reverse("reviews:show-changes", args=[many.review.number, many.number]), {"q": "cart"})
