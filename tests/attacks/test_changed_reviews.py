@@ -15,6 +15,7 @@ from applyviz.records import triggers
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import AuditEntry, Cluster, Plan, Resolution, Review, ReviewScope
 from applyviz.workflow.audit import recorded_reviews
+from applyviz.workflow.audit.entries import stream_entries
 from applyviz.workflow.plans import changes, planner, resolutions, reviews
 from tests.attacks.test_forged_rights import verify
 from tests.shared_stories import SharedStory, share_story
@@ -123,14 +124,14 @@ def test_verification_names_what_was_changed(team: Team, name: str) -> None:
 
 def test_what_people_do_during_the_verification_is_no_fault(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
     """Entries and rows are read one after the other: between them, a conflict is resolved."""
-    read, waiting = recorded_reviews._list_entries, [Review.objects.earliest("pk")]
+    waiting = [Review.objects.earliest("pk")]
 
-    def list_entries(action: AuditAction) -> Iterator[AuditEntry]:
-        yield from read(action)
+    def stream(action: AuditAction) -> Iterator[AuditEntry]:
+        yield from stream_entries(action)
         if action == AuditAction.CONFLICT_RESOLVED and waiting:
             resolve_another(team, waiting.pop())
 
-    monkeypatch.setattr(recorded_reviews, "_list_entries", list_entries)
+    monkeypatch.setattr(recorded_reviews, "stream_entries", stream)
 
     assert "refused" not in verify()
     assert not waiting

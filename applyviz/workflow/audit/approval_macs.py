@@ -22,6 +22,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import ApplyRun, Approval, AuditEntry, EmergencyApply, ScheduledStart
+from applyviz.workflow.audit.entries import list_entries
 
 _ACTIONS = {
     Approval: AuditAction.APPROVAL_GIVEN,
@@ -82,15 +83,11 @@ Revocations: TypeAlias = Mapping[tuple[int | None, str, int | None], Sequence[tu
 """The position and sequence of each entry that ended something, by review, digest, and person or plan."""
 
 
-def _list_ends(action: AuditAction) -> QuerySet[AuditEntry]:
-    return AuditEntry.objects.filter(action=action).order_by("pk")
-
-
 def read_revocations(action: AuditAction) -> Revocations:
     """Read every revocation of an approval, or cancellation of a scheduled start, to look many rows up."""
     whose = "actor" if action == AuditAction.APPROVAL_REVOKED else "plan"
     found: dict[tuple[int | None, str, int | None], list[tuple[int, int]]] = defaultdict(list)
-    for *named, pk, sequence in _list_ends(action).values_list("review", "plan_digest", whose, "pk", "sequence"):
+    for *named, pk, sequence in list_entries(action).values_list("review", "plan_digest", whose, "pk", "sequence"):
         found[named[0], named[1], named[2]].append((pk, sequence))
     return found
 
@@ -112,7 +109,7 @@ def find_revocation(row: Approval | ScheduledStart, known: Revocations | None = 
     else:
         action = AuditAction.APPROVAL_REVOKED if isinstance(row, Approval) else AuditAction.START_CANCELED
         person = {"actor": whose} if isinstance(row, Approval) else {"plan": whose}
-        same = _list_ends(action).filter(review=entry.review, plan_digest=row.digest, pk__gt=entry.pk, **person)
+        same = list_entries(action).filter(review=entry.review, plan_digest=row.digest, pk__gt=entry.pk, **person)
         sequence = same.values_list("sequence", flat=True).first()
     return f"audit entry {sequence} ended it" if sequence is not None else ""
 

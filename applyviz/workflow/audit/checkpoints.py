@@ -30,6 +30,7 @@ from applyviz.records.models import AuditEntry, Webhook
 from applyviz.workflow.audit import anchors, approval_macs, chain, trail
 from applyviz.workflow.audit.chain import Checkpoint
 from applyviz.workflow.audit.chain_verifier import BadEntry
+from applyviz.workflow.audit.entries import list_entries
 from applyviz.workflow.foundation import digests
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.errors import NotValidError
@@ -103,7 +104,7 @@ def sign(head: Checkpoint, at: datetime) -> SignedCheckpoint:
 
 
 def _find_last() -> AuditEntry | None:
-    return AuditEntry.objects.filter(action=AuditAction.HISTORY_PUBLISHED).order_by("-id").first()
+    return list_entries(AuditAction.HISTORY_PUBLISHED).last()
 
 
 def find_published() -> SignedCheckpoint | None:

@@ -16,6 +16,7 @@ from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONValue
 from applyviz.records.enums import AuditAction, PlanState
 from applyviz.records.models import AuditEntry, ObjectChange, Resolution, Review, ReviewScope
+from applyviz.workflow.audit.entries import list_entries, stream_entries
 from applyviz.workflow.audit.right_macs import BadRight
 
 
@@ -37,14 +38,10 @@ class _RecordedResolution(NamedTuple):
     note: str
 
 
-def _list_entries(action: AuditAction) -> Iterator[AuditEntry]:
-    return AuditEntry.objects.filter(action=action).order_by("pk").iterator(chunk_size=2_000)
-
-
 def _list_other_authors() -> Iterator[BadRight]:
     """Yield the reviews whose author is not the person who created them."""
     authors: dict[int | None, int] = dict(Review.objects.values_list("number", "author"))
-    created = AuditEntry.objects.filter(action=AuditAction.REVIEW_CREATED).order_by("pk")
+    created = list_entries(AuditAction.REVIEW_CREATED)
     for number, sequence, actor, name in created.values_list("review", "sequence", "actor", "actor_name"):
         if authors.get(number, actor) != actor:
             yield BadRight("review", number or 0, "", f"audit entry {sequence} says that {name} created it")
@@ -52,7 +49,7 @@ def _list_other_authors() -> Iterator[BadRight]:
 
 def _list_missing_scopes() -> Iterator[BadRight]:
     """Yield the reviews with objects in namespaces that are not their scopes: people without a right see them."""
-    created = AuditEntry.objects.filter(action=AuditAction.REVIEW_CREATED)
+    created = list_entries(AuditAction.REVIEW_CREATED)
     recorded = dict(created.values_list("review", "cluster"))
     stored: dict[int, set[str]] = defaultdict(set)
     for number, cluster, namespace in ReviewScope.objects.values_list("review__number", "cluster__slug", "namespace"):
@@ -99,7 +96,7 @@ def _list_other_resolutions() -> Iterator[BadRight]:
     """Yield the stored resolutions that no entry records, and the recorded ones whose rows are missing."""
     recorded: Counter[tuple[_ResolvedField, _RecordedResolution]] = Counter()
     pruned = set()
-    for entry in _list_entries(AuditAction.CONFLICT_RESOLVED):
+    for entry in stream_entries(AuditAction.CONFLICT_RESOLVED):
         recorded.update(_read_made(entry))
         if entry.pruned_by is not None:
             pruned.add((entry.review, entry.plan, _key_of(entry)))
@@ -123,7 +120,7 @@ def _list_revived_resolutions() -> Iterator[BadRight]:
     """
     undone: dict[_ResolvedField, list[tuple[int, int | None]]] = defaultdict(list)
     pruned = set()
-    for entry in _list_entries(AuditAction.RESOLUTION_UNDONE):
+    for entry in stream_entries(AuditAction.RESOLUTION_UNDONE):
         for choice, _manager, path in _list_triples(map_or_empty(entry.detail).get("undone")):
             undone[_ResolvedField(entry.review or 0, _key_of(entry), path, choice)].append(
                 (entry.plan or 0, entry.actor_id)

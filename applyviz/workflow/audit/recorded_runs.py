@@ -19,6 +19,7 @@ from applyviz.engine.objects.accessors import map_or_empty
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
 from applyviz.records.enums import AuditAction, Outcome, RolloutState
 from applyviz.records.models import ApplyRun, AuditEntry, Comment, JournalEntry, ObjectResult
+from applyviz.workflow.audit.entries import list_entries
 from applyviz.workflow.audit.right_macs import BadRight
 from applyviz.workflow.foundation import row_macs
 
@@ -103,7 +104,7 @@ def _compare_results(rows: list[ObjectResult], recorded: _ObjectEntries) -> Iter
 
 def _find_removal() -> datetime | None:
     """Return before when requests and answers were removed by retention; None if none were."""
-    entries = AuditEntry.objects.filter(action=AuditAction.HISTORY_PRUNED).values_list("detail", flat=True)
+    entries = list_entries(AuditAction.HISTORY_PRUNED).values_list("detail", flat=True)
     details = (map_or_empty(detail) for detail in entries.iterator(chunk_size=2_000))
     found = [datetime.fromisoformat(str(detail["before"])) for detail in details if detail.get("requests")]
     return max(found, default=None)
@@ -201,7 +202,7 @@ def _find_other_end(run: ApplyRun, sequence: int, detail: JSONObject) -> str:
 
 def _list_ends() -> Iterator[BadRight]:
     """Yield the runs whose state, error, rollouts or summary differ from the last audit entry of their end."""
-    ended = AuditEntry.objects.filter(action=AuditAction.RUN_FINISHED).order_by("pk")
+    ended = list_entries(AuditAction.RUN_FINISHED)
     ends = {run: (sequence, body) for run, sequence, body in ended.values_list("run", "sequence", "detail")}
     for run in ApplyRun.objects.exclude(finished_at=None).order_by("pk"):
         sequence, body = ends.get(run.number, (0, {}))
@@ -215,7 +216,7 @@ def _list_comments() -> Iterator[BadRight]:
         fault = row_macs.find_fault(comment)
         if fault:
             yield BadRight("comment", comment.pk, f"by account {comment.by_id}", fault)
-    added = AuditEntry.objects.filter(action=AuditAction.COMMENT_ADDED, detail__has_key="comment")
+    added = list_entries(AuditAction.COMMENT_ADDED).filter(detail__has_key="comment")
     known = {str(pk) for pk in Comment.objects.values_list("pk", flat=True)}
     for sequence, detail in added.values_list("sequence", "detail"):
         number = str(map_or_empty(detail).get("comment"))

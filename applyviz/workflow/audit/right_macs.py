@@ -17,7 +17,6 @@ from applyviz.engine.objects.accessors import map_or_empty
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import (
     Acknowledgment,
-    AuditEntry,
     BranchPush,
     ChangeRequest,
     Cluster,
@@ -38,6 +37,7 @@ from applyviz.records.models import (
     SourceRevision,
     TeamMember,
 )
+from applyviz.workflow.audit.entries import list_entries
 from applyviz.workflow.foundation import account_macs, row_macs
 from applyviz.workflow.foundation.row_macs import OfSource, RightRow, VouchedRow
 
@@ -64,7 +64,7 @@ def _list_forged(what: str, rows: Iterable[VouchedRow]) -> Iterator[BadRight]:
 
 def _list_ended(name: str, action: AuditAction) -> dict[int, int]:
     """Return the rows whose end is recorded, each with the sequence of the entry."""
-    entries = AuditEntry.objects.filter(action=action, detail__has_key=name)
+    entries = list_entries(action).filter(detail__has_key=name)
     found = (
         (map_or_empty(detail).get(name), sequence) for detail, sequence in entries.values_list("detail", "sequence")
     )
@@ -83,11 +83,11 @@ def _list_revived(what: str, model: type[RightRow], action: AuditAction) -> Iter
 
 def _list_missing() -> Iterator[BadRight]:
     """Yield what was granted and has no row; a body that retention removed no longer says who joined a team."""
-    granted = AuditEntry.objects.filter(action=AuditAction.ROLE_GRANTED)
+    granted = list_entries(AuditAction.ROLE_GRANTED)
     for entry in granted.exclude(pk__in=Grant.objects.exclude(entry=None).values("entry")):
         to = str(map_or_empty(entry.detail).get("to", ""))
         yield BadRight("grant of audit entry", entry.sequence, to, "it is missing")
-    joined = AuditEntry.objects.filter(action=AuditAction.TEAM_CHANGED, detail__has_key="joined")
+    joined = list_entries(AuditAction.TEAM_CHANGED).filter(detail__has_key="joined")
     for entry in joined.exclude(pk__in=TeamMember.objects.exclude(entry=None).values("entry")):
         yield BadRight(
             "membership of audit entry",
@@ -95,7 +95,7 @@ def _list_missing() -> Iterator[BadRight]:
             str(map_or_empty(entry.detail).get("joined", "")),
             "it is missing",
         )
-    published = AuditEntry.objects.filter(action=AuditAction.POLICY_CHANGED, detail__has_key="version")
+    published = list_entries(AuditAction.POLICY_CHANGED).filter(detail__has_key="version")
     for entry in published.exclude(pk__in=PolicyVersion.objects.exclude(entry=None).values("entry")):
         detail = map_or_empty(entry.detail)
         about = f"{detail.get('policy', '')}@{detail.get('version', '')}"
@@ -105,7 +105,7 @@ def _list_missing() -> Iterator[BadRight]:
 def _list_policies_not_as_recorded() -> Iterator[BadRight]:
     """Yield policies whose version in force, or end, is not that of their last entry."""
     rows = {policy.slug: policy for policy in Policy.objects.all()}
-    entries = AuditEntry.objects.filter(action=AuditAction.POLICY_CHANGED, detail__has_key="policy").order_by("pk")
+    entries = list_entries(AuditAction.POLICY_CHANGED).filter(detail__has_key="policy")
     found = ((sequence, map_or_empty(detail)) for sequence, detail in entries.values_list("sequence", "detail"))
     last = {str(detail.get("policy", "")): (sequence, detail) for sequence, detail in found}
     for slug, (sequence, detail) in last.items():
@@ -122,8 +122,8 @@ def _list_policies_not_as_recorded() -> Iterator[BadRight]:
 
 def _list_removed_requests() -> Iterator[BadRight]:
     """Yield the reviews that had more requests for changes of a person than they have rows."""
-    requested = AuditEntry.objects.filter(action=AuditAction.CHANGES_REQUESTED)
-    recorded = Counter(requested.order_by("pk").values_list("review", "actor", "actor_name"))
+    requested = list_entries(AuditAction.CHANGES_REQUESTED)
+    recorded = Counter(requested.values_list("review", "actor", "actor_name"))
     kept: Counter[tuple[int | None, int | None]] = Counter(
         ChangeRequest.objects.values_list("plan__review__number", "by")
     )
@@ -136,7 +136,7 @@ def _list_revived_rules() -> Iterator[BadRight]:
     """Yield the conflict rules that are in force after their end, or not as their last entry says."""
     ends = (AuditAction.RULE_DECLINED, AuditAction.RULE_REVOKED)
     rows = {(row.cluster.slug, row.number): row for row in ConflictRule.objects.select_related("cluster")}
-    entries = AuditEntry.objects.filter(action__in=ends).order_by("pk")
+    entries = list_entries(*ends)
     for cluster, sequence, body in entries.values_list("cluster", "sequence", "detail"):
         row = rows.get((cluster, map_or_empty(body).get("rule", 0)))
         if row is None or row.ended_at is None:
@@ -147,10 +147,8 @@ def _list_mappings_not_as_recorded() -> Iterator[BadRight]:
     """Yield the mappings whose end is not that of their entries, or that are missing."""
     rows = {(row.cluster.slug, row.number): row for row in IdentityMapping.objects.select_related("cluster")}
     in_force: dict[tuple[str, int], int] = {}
-    recorded = AuditEntry.objects.filter(action__in=(AuditAction.IDENTITY_MAPPED, AuditAction.IDENTITY_ENDED))
-    for cluster, action, sequence, body in recorded.order_by("pk").values_list(
-        "cluster", "action", "sequence", "detail"
-    ):
+    recorded = list_entries(AuditAction.IDENTITY_MAPPED, AuditAction.IDENTITY_ENDED)
+    for cluster, action, sequence, body in recorded.values_list("cluster", "action", "sequence", "detail"):
         numbers = {name: n for name, n in map_or_empty(body).items() if isinstance(n, int)}
         in_force.pop((cluster, numbers.get("instead of", 0)), None)
         if action == AuditAction.IDENTITY_MAPPED:
@@ -185,8 +183,8 @@ def _list_forged_accounts() -> Iterator[BadRight]:
 def _list_accounts_not_as_recorded() -> Iterator[BadRight]:
     """Yield accounts that are missing, or whose address is not that of their last entry."""
     known = dict(User.objects.values_list("username", "email"))
-    added = AuditEntry.objects.filter(action=AuditAction.PERSON_ADDED, detail__has_key="account")
-    changed = AuditEntry.objects.filter(action=AuditAction.PERSON_CHANGED, detail__has_key="mail").order_by("pk")
+    added = list_entries(AuditAction.PERSON_ADDED).filter(detail__has_key="account")
+    changed = list_entries(AuditAction.PERSON_CHANGED).filter(detail__has_key="mail")
     last: dict[str, tuple[int, str | None]] = {
         str(map_or_empty(detail).get("account", "")): (sequence, None)
         for sequence, detail in added.values_list("sequence", "detail")
@@ -205,7 +203,7 @@ def _list_missing_commits() -> Iterator[BadRight]:
     """Yield plans without the commits that were recorded for them, and reviews without the branches they followed."""
     for plan in Plan.objects.exclude(followed="").filter(commit_range=None).order_by("pk"):
         yield BadRight("commits of plan", plan.pk, str(plan), "they are missing")
-    started = AuditEntry.objects.filter(action=AuditAction.FOLLOWING_STARTED).order_by("pk")
+    started = list_entries(AuditAction.FOLLOWING_STARTED)
     kept: Counter[int | None] = Counter(Following.objects.values_list("review__number", flat=True))
     recorded = set(CommitRange.objects.values_list("plan__review__number", "plan__number"))
     for review, count in Counter(started.values_list("review", flat=True)).items():

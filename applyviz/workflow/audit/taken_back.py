@@ -28,11 +28,8 @@ from applyviz.records.models import (
     Team,
 )
 from applyviz.workflow.audit import approval_macs
+from applyviz.workflow.audit.entries import list_entries, stream_entries
 from applyviz.workflow.audit.right_macs import BadRight
-
-
-def _list_entries(*actions: AuditAction) -> Iterator[AuditEntry]:
-    return AuditEntry.objects.filter(action__in=actions).order_by("pk").iterator(chunk_size=2_000)
 
 
 def _list_revived_approvals() -> Iterator[BadRight]:
@@ -73,7 +70,7 @@ def _list_revived_acknowledgments() -> Iterator[BadRight]:
     for row in rows_in_force.only(*_SHOWN, "review__number", "plan__number").order_by("pk").iterator(2_000):
         in_force[row.review.number, row.by_id, row.object_key, row.risk][row.effect] = row
     effects = _Effects()
-    for entry in _list_entries(AuditAction.ACKNOWLEDGMENT_WITHDRAWN):
+    for entry in stream_entries(AuditAction.ACKNOWLEDGMENT_WITHDRAWN):
         key = "/".join((entry.group, entry.kind, entry.namespace, entry.name)) if entry.kind else ""
         risk = str(map_or_empty(entry.detail).get("risk", ""))
         rows = in_force.get((entry.review, entry.actor_id, key, risk))
@@ -99,15 +96,13 @@ def _list_revived_access() -> Iterator[BadRight]:
     of_hint: dict[tuple[str, str], list[ApiToken]] = defaultdict(list)
     for row in ApiToken.objects.filter(revoked_at=None):
         of_hint[row.hint, row.expires_at.isoformat()].append(row)
-    for entry in _list_entries(AuditAction.TOKEN_REVOKED):
+    for entry in stream_entries(AuditAction.TOKEN_REVOKED):
         detail = map_or_empty(entry.detail)
         named = str(detail.get("token", "")).rstrip("…"), str(detail.get("until", ""))
         for token in of_hint.get(named, ()):
             if token.created_at < entry.at:
                 yield BadRight("token", token.pk, str(token), f"audit entry {entry.sequence} revoked it")
-    claimed = Counter(
-        AuditEntry.objects.filter(action=AuditAction.ACCOUNT_CLAIMED).order_by().values_list("actor_id", flat=True)
-    )
+    claimed = Counter(list_entries(AuditAction.ACCOUNT_CLAIMED).order_by().values_list("actor_id", flat=True))
     used = Counter(AccountClaim.objects.exclude(used_at=None).order_by().values_list("person_id", flat=True))
     for person, count in claimed.items():
         if count > used[person]:
@@ -116,7 +111,7 @@ def _list_revived_access() -> Iterator[BadRight]:
 
 def _list_teams_not_as_recorded() -> Iterator[BadRight]:
     known = dict(Team.objects.values_list("slug", "archived_at"))
-    for entry in _list_entries(AuditAction.TEAM_CHANGED):
+    for entry in stream_entries(AuditAction.TEAM_CHANGED):
         detail = map_or_empty(entry.detail)
         slug = str(detail.get("team", ""))
         if "made" in detail and slug not in known:
@@ -133,7 +128,7 @@ def _list_clusters_not_as_recorded() -> Iterator[BadRight]:
     """Yield clusters that are paused or archived, or are not, other than their last entry says."""
     rows = {row.slug: row for row in Cluster.objects.defer("credential")}
     last: dict[tuple[str, str], tuple[int, bool]] = {}
-    for entry in _list_entries(AuditAction.CLUSTER_CHANGED):
+    for entry in stream_entries(AuditAction.CLUSTER_CHANGED):
         name, is_stopped = _STOPS.get(str(map_or_empty(entry.detail).get("change", "")), ("", False))
         if name:
             last[entry.cluster, name] = (entry.sequence, is_stopped)
@@ -146,7 +141,7 @@ def _list_clusters_not_as_recorded() -> Iterator[BadRight]:
 def _list_other_clusters() -> Iterator[BadRight]:
     """Yield the clusters whose name, kind or server differs from their last audit entry."""
     last: dict[str, dict[str, tuple[int, str]]] = defaultdict(dict)
-    for entry in _list_entries(AuditAction.CLUSTER_ADDED, AuditAction.CLUSTER_CHANGED):
+    for entry in stream_entries(AuditAction.CLUSTER_ADDED, AuditAction.CLUSTER_CHANGED):
         if entry.pruned_by is not None:
             last[entry.cluster].clear()
         for name in ("name", "kind", "server"):
@@ -163,7 +158,7 @@ def _list_other_clusters() -> Iterator[BadRight]:
 def _list_reviews_not_as_recorded() -> Iterator[BadRight]:
     """Yield reviews that were closed and are open, and those whose title is not the one that they were made with."""
     rows = {row.number: row for row in Review.objects.only("number", "state", "title", "ticket")}
-    for entry in _list_entries(AuditAction.REVIEW_CREATED, AuditAction.REVIEW_CLOSED):
+    for entry in stream_entries(AuditAction.REVIEW_CREATED, AuditAction.REVIEW_CLOSED):
         row, detail = rows.get(entry.review or 0), map_or_empty(entry.detail)
         if row is None:
             yield BadRight("review", entry.review or 0, "", "it is missing")
@@ -181,7 +176,7 @@ def _list_resumed_runs() -> Iterator[BadRight]:
     rows = {row.number: row for row in ApplyRun.objects.only("number", "state", "cancel_requested_at")}
     last: dict[int, tuple[AuditAction, int]] = {}
     seen = (AuditAction.RUN_CANCELED, AuditAction.RUN_RETRIED, AuditAction.RUN_FINISHED)
-    for entry in _list_entries(*seen):
+    for entry in stream_entries(*seen):
         row, action = rows.get(entry.run or 0), AuditAction(entry.action)
         if row is None:
             continue

@@ -21,9 +21,10 @@ from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.objects.accessors import map_or_empty
 from applyviz.engine.objects.values import canonical_json
 from applyviz.records.enums import AuditAction
-from applyviz.records.models import AuditEntry, Cluster, IdentityMapping, Plan, Team
+from applyviz.records.models import Cluster, IdentityMapping, Plan, Team
 from applyviz.records.written_queries import WrittenQuery
 from applyviz.workflow.audit import trail
+from applyviz.workflow.audit.entries import list_entries
 from applyviz.workflow.foundation import access, account_macs, rare_rows, row_macs, sentences
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.blockers import (
@@ -95,8 +96,8 @@ def _check_mappings(cluster: Cluster) -> None:
 
 def _read_recorded(cluster: Cluster) -> tuple[set[int], set[int]]:
     """Return the numbers of the mappings that were added, and of those that were ended, by the audit log."""
-    actions = (AuditAction.IDENTITY_MAPPED, AuditAction.IDENTITY_ENDED)
-    entries = AuditEntry.objects.filter(cluster=cluster.slug, action__in=actions)
+    recorded = list_entries(AuditAction.IDENTITY_MAPPED, AuditAction.IDENTITY_ENDED)
+    entries = recorded.filter(cluster=cluster.slug)
     given: set[int] = set()
     ended: set[int] = set()
     for action, body in entries.values_list("action", "detail"):

@@ -12,9 +12,10 @@ from applyviz import clock
 from applyviz.engine.objects.accessors import map_or_empty
 from applyviz.engine.objects.values import JSONValue
 from applyviz.records.enums import AuditAction
-from applyviz.records.models import AuditEntry, PendingChange
+from applyviz.records.models import PendingChange
 from applyviz.records.pending_enums import PendingKind, PendingState
 from applyviz.workflow.audit import trail
+from applyviz.workflow.audit.entries import list_entries
 from applyviz.workflow.foundation import access, row_macs
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotPossibleError, NotVisibleError
@@ -65,7 +66,7 @@ def read_waiting() -> list[PendingChange]:
     if not waiting:
         return []
     since = min(one.asked_at for one in waiting) - LASTS
-    entries = AuditEntry.objects.filter(action=AuditAction.SECOND_DECLINED, at__gte=since)
+    entries = list_entries(AuditAction.SECOND_DECLINED).filter(at__gte=since)
     declined = {map_or_empty(detail).get("request") for detail in entries.values_list("detail", flat=True)}
     return [one for one in waiting if one.pk not in declined]
 

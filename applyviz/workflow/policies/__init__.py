@@ -19,8 +19,9 @@ from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import RiskKind, RiskLevel
 from applyviz.records.enums import AuditAction
-from applyviz.records.models import AuditEntry, ObjectChange, Plan, PolicyVersion
+from applyviz.records.models import ObjectChange, Plan, PolicyVersion
 from applyviz.records.written_queries import WrittenQuery
+from applyviz.workflow.audit.entries import list_entries
 from applyviz.workflow.foundation import plan_rows, row_macs
 from applyviz.workflow.foundation.blockers import PlanBlocker, PolicyChanged, PolicyForged, PolicyMissing
 from applyviz.workflow.foundation.compared import COMPARED, is_compared, list_possible_risks
@@ -81,9 +82,7 @@ _NAMESPACES = WrittenQuery(
         ObjectChange.objects.filter(_MAY_WRITE, plan=plan).order_by().values_list("namespace", REACHED).distinct()
     )
 )
-_RECORDED = WrittenQuery(
-    lambda: AuditEntry.objects.filter(action=AuditAction.POLICY_CHANGED).order_by("pk").values_list("detail", flat=True)
-)
+_RECORDED = WrittenQuery(lambda: list_entries(AuditAction.POLICY_CHANGED).values_list("detail", flat=True))
 
 
 def _list_scopes(plan: Plan, spaces: Iterable[str]) -> tuple[ScopeEntry, ...]:

@@ -23,6 +23,7 @@ from applyviz.web.components.object_links import link_object
 from applyviz.web.components.values import render_yaml
 from applyviz.web.history.pages.daily_activity import DailyActivity, present_days
 from applyviz.web.runs.pages.results import OUTCOME_STYLES
+from applyviz.workflow.audit.entries import name_action
 from applyviz.workflow.audit.trail import SYSTEM
 from applyviz.workflow.evidence.history import find_page, list_changes
 from applyviz.workflow.evidence.name_filters import widen_names
@@ -123,16 +124,16 @@ def _address(chosen: Mapping[str, Any], **more: object) -> str:
     return "?" + urlencode({name: str(value) for name, value in {**chosen, **more}.items()})
 
 
-def _present_links(entry: AuditEntry) -> tuple[PlanFact, ...]:
+def present_links(review: int | None, plan: int | None, run: int | None) -> tuple[PlanFact, ...]:
+    """Return the links to the plan of an entry, or else to its review, and to its run."""
     links = []
-    if entry.review and entry.plan:
-        url = reverse("reviews:show-plan", args=[entry.review, entry.plan])
-        links.append(PlanFact("", f"#{entry.review} · {entry.plan}", url=url))
-    elif entry.review:
-        links.append(PlanFact("", f"#{entry.review}", url=reverse("reviews:show-review", args=[entry.review])))
-    if entry.run:
-        text = _("run %(number)d") % {"number": entry.run}
-        links.append(PlanFact("", text, url=reverse("runs:show-run", args=[entry.run])))
+    if review and plan:
+        links.append(PlanFact("", f"#{review} · {plan}", url=reverse("reviews:show-plan", args=[review, plan])))
+    elif review:
+        links.append(PlanFact("", f"#{review}", url=reverse("reviews:show-review", args=[review])))
+    if run:
+        text = _("run %(number)d") % {"number": run}
+        links.append(PlanFact("", text, url=reverse("runs:show-run", args=[run])))
     return tuple(links)
 
 
@@ -203,9 +204,8 @@ def _name_action(entry: AuditEntry) -> tuple[Appearance, str]:
         is_replaced = outcome in _WRITTEN and entry.detail.get("operation") == Operation.REPLACE
         return style, _("deleted and re-created") if is_replaced else str(style.word)
     area = entry.action.partition(".")[0]
-    known = entry.action in AuditAction.values
     style = _ALARM if entry.action in _LOUD else _STYLES.get(area, _STYLES["plan"])
-    return style, str(AuditAction(entry.action).label) if known else entry.action
+    return style, name_action(entry.action)
 
 
 Starters = Mapping[tuple[int | None, int | None, int | None], str]
@@ -252,7 +252,7 @@ def present_entry(entry: AuditEntry, starters: Starters | None = None, *, field:
         cluster_url=reverse("history:show-cluster", args=[entry.cluster]) if entry.cluster else "",
         manager=entry.field_manager,
         manager_url=reverse("history:show-manager", args=[entry.field_manager]) if entry.field_manager else "",
-        links=_present_links(entry),
+        links=present_links(entry.review, entry.plan, entry.run),
     )
 
 

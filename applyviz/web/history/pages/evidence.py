@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import Any
 from urllib.parse import urlencode
 
 from django.urls import reverse
-from django.utils.translation import gettext as _
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 
-from applyviz.records.enums import AuditAction, FindingSort
-from applyviz.web.components.notices import PlanFact as Link
+from applyviz.records.enums import FindingSort
+from applyviz.web.components.notices import PlanFact
+from applyviz.web.history.pages.entries import present_links
 from applyviz.web.runs.pages.results import OUTCOME_STYLES
 from applyviz.workflow.audit import chain
 from applyviz.workflow.audit.chain import Checkpoint
+from applyviz.workflow.audit.entries import name_action
 from applyviz.workflow.evidence.report import (
     EXCEPTIONS,
     TITLES,
@@ -41,14 +43,14 @@ class FactRow:
     at: datetime
     who: str
     who_url: str
-    what: Any
+    what: str | Promise
     roles: str
     object: str
     manager: str
     summary: str
     digest: str
     cluster: str
-    links: tuple[Link, ...]
+    links: tuple[PlanFact, ...]
     entry_url: str
 
 
@@ -57,7 +59,7 @@ class SectionRows:
     """One section; `total` includes facts that are not listed."""
 
     anchor: str
-    title: Any
+    title: str | Promise
     rows: tuple[FactRow, ...]
     total: int
     is_exception: bool
@@ -77,28 +79,12 @@ class EvidencePage:
     query: str
 
 
-def _name(fact: EvidenceFact) -> Any:
-    if fact.what in AuditAction.values:
-        return AuditAction(fact.what).label
+def _name(fact: EvidenceFact) -> str | Promise:
     if fact.what in FindingSort.values:
         return FindingSort(fact.what).label
     if fact.what in OUTCOME_STYLES:
         return OUTCOME_STYLES[fact.what].word
-    return _WORDS.get(fact.what, fact.what)
-
-
-def _links(fact: EvidenceFact) -> tuple[Link, ...]:
-    links = []
-    if fact.review and fact.plan:
-        links.append(
-            Link("", f"#{fact.review} · {fact.plan}", url=reverse("reviews:show-plan", args=[fact.review, fact.plan]))
-        )
-    elif fact.review:
-        links.append(Link("", f"#{fact.review}", url=reverse("reviews:show-review", args=[fact.review])))
-    if fact.run:
-        text = _("run %(number)d") % {"number": fact.run}
-        links.append(Link("", text, url=reverse("runs:show-run", args=[fact.run])))
-    return tuple(links)
+    return _WORDS.get(fact.what) or name_action(fact.what)
 
 
 def _present(fact: EvidenceFact) -> FactRow:
@@ -114,7 +100,7 @@ def _present(fact: EvidenceFact) -> FactRow:
         summary=fact.summary,
         digest=fact.plan_digest,
         cluster=fact.cluster,
-        links=_links(fact),
+        links=present_links(fact.review, fact.plan, fact.run),
         entry_url=reverse("history:show-entry", args=[fact.number]) if fact.number else "",
     )
 

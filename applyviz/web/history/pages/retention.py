@@ -8,8 +8,9 @@ from datetime import datetime
 from django.urls import reverse
 
 from applyviz.records.enums import AuditAction
-from applyviz.records.models import AuditEntry, RetentionPolicy
+from applyviz.records.models import RetentionPolicy
 from applyviz.workflow.audit import retention
+from applyviz.workflow.audit.entries import list_entries, name_action
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 
@@ -50,11 +51,10 @@ class RetentionPage:
 
 
 def _present_policy(policy: RetentionPolicy) -> RetentionRow:
-    known = set(AuditAction.values)
     return RetentionRow(
         name=policy.name,
         days=policy.days,
-        actions=tuple(str(AuditAction(name).label) if name in known else name for name in policy.actions),
+        actions=tuple(map(name_action, policy.actions)),
         has_requests=policy.has_requests,
         is_active=policy.is_active,
         due=retention.count_due(policy) if policy.is_active else 0,
@@ -64,7 +64,7 @@ def _present_policy(policy: RetentionPolicy) -> RetentionRow:
 
 def present_retention(*, for_user: Person) -> RetentionPage:
     """Return the retention page."""
-    entries = AuditEntry.objects.filter(action=AuditAction.HISTORY_PRUNED).order_by("-id")[:SHOWN]
+    entries = list_entries(AuditAction.HISTORY_PRUNED).reverse()[:SHOWN]
     removals = tuple(
         RemovalRow(
             entry.at,
