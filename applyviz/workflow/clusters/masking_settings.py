@@ -55,8 +55,7 @@ def with_passwords(policy: MaskPolicy, passwords: Passwords) -> MaskPolicy:
 
 def policy_of(plan: Plan) -> MaskPolicy:
     """Return the masking policy of a plan; the built-in list where it stores none."""
-    policy: MaskPolicy = from_json(MaskPolicy, plan.masking)
-    return policy
+    return from_json(MaskPolicy, plan.masking)
 
 
 def mask_credentials(cluster: Cluster, *, is_on: bool, by: Person | None) -> bool:

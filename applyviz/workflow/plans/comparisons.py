@@ -120,7 +120,7 @@ def _write_move(move: ObjectMove) -> JSONObject:
 
 
 def _read_field(data: JSONObject) -> FieldMove:
-    move: FieldMove = from_json(FieldMove, {name: value for name, value in data.items() if name not in _PAIRS})
+    move = from_json(FieldMove, {name: value for name, value in data.items() if name not in _PAIRS})
     pairs: dict[str, Any] = {
         name: Pair(*(side[0] if side else MISSING for side in data[name])) for name in _PAIRS if name in data
     }
@@ -131,7 +131,7 @@ def read_move(data: JSONObject | None) -> ObjectMove | None:
     """Read a move that `compare_secrets` wrote."""
     if data is None:
         return None
-    move: ObjectMove = from_json(ObjectMove, {name: value for name, value in data.items() if name != "fields"})
+    move = from_json(ObjectMove, {name: value for name, value in data.items() if name != "fields"})
     return replace(move, fields=tuple(_read_field(one) for one in data["fields"]))
 
 

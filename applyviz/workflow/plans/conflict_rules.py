@@ -222,8 +222,7 @@ def read_rules(cluster: Cluster) -> tuple[EngineRule, ...]:
 
 def rules_of(plan: Plan) -> tuple[EngineRule, ...]:
     """Return the rules that were in force when a plan was made."""
-    rules: tuple[EngineRule, ...] = from_json(tuple[EngineRule, ...], plan.rules)
-    return rules
+    return from_json(tuple[EngineRule, ...], plan.rules)
 
 
 def find_blockers(plan: Plan) -> tuple[ConflictRulesChanged, ...]:

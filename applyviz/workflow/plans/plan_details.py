@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 from zlib import compress, decompress
 
 from applyviz.engine.explain.reasons import FieldOperation
@@ -24,6 +24,7 @@ from applyviz.records.models import Plan, PlanDetails
 from applyviz.workflow.foundation.stored_json import as_stored
 from applyviz.workflow.plans import live_values
 
+_T = TypeVar("_T")
 _MOVED = (FieldOperation.CHANGED, FieldOperation.CLEARED)
 
 
@@ -41,7 +42,7 @@ def _pack(value: Any) -> bytes:
     return compress(canonical_json(to_json(value)).encode())
 
 
-def _unpack(wanted: Any, kept: bytes | memoryview) -> Any:
+def _unpack(wanted: type[_T], kept: bytes | memoryview) -> _T:
     return from_json(wanted, json.loads(decompress(kept)))
 
 
@@ -89,22 +90,19 @@ def _find(plan: Plan) -> PlanDetails | None:
 def read_impact(plan: Plan) -> PlanSummary:
     """Return the effects of a plan on running workloads and on field ownership; none until it is complete."""
     kept = _find(plan)
-    found: PlanSummary = PlanSummary() if kept is None else from_json(PlanSummary, kept.impact)
-    return found
+    return PlanSummary() if kept is None else from_json(PlanSummary, kept.impact)
 
 
 def list_quotas(plan: Plan) -> tuple[QuotaLine, ...]:
     """Return what the quotas of the namespaces of a plan's workloads allow."""
     kept = _find(plan)
-    found: tuple[QuotaLine, ...] = () if kept is None else from_json(tuple[QuotaLine, ...], kept.quotas)
-    return found
+    return () if kept is None else from_json(tuple[QuotaLine, ...], kept.quotas)
 
 
 def list_staying(plan: Plan) -> tuple[Staying, ...]:
     """Return the objects that the prune of a plan leaves, in every namespace."""
     kept = _find(plan)
-    found: tuple[Staying, ...] = () if kept is None else from_json(tuple[Staying, ...], kept.staying)
-    return found
+    return () if kept is None else from_json(tuple[Staying, ...], kept.staying)
 
 
 def read_forecast(plan: Plan) -> Forecast | None:
@@ -115,8 +113,7 @@ def read_forecast(plan: Plan) -> Forecast | None:
     kept = _find(plan)
     if kept is None or kept.forecast is None or live_values.hidden_positions(plan):
         return None
-    found: Forecast = from_json(Forecast, kept.forecast)
-    return found
+    return from_json(Forecast, kept.forecast)
 
 
 def read_whole_overview(plan_id: int, digest: str) -> Overview:
@@ -125,8 +122,7 @@ def read_whole_overview(plan_id: int, digest: str) -> Overview:
     - `digest`: of the plan, which distinguishes plans of different databases.
     """
     kept = PlanDetails.objects.filter(plan_id=plan_id, plan__digest=digest).values_list("overview", flat=True).get()
-    found: Overview = from_json(Overview, kept)
-    return found
+    return from_json(Overview, kept)
 
 
 def read_overview(plan: Plan) -> Overview:
@@ -148,7 +144,7 @@ def read_owners(plan: Plan) -> OwnerMap | None:
     kept = _find(plan)
     if kept is None:
         return None
-    found: OwnerMap = _unpack(OwnerMap, kept.owners)
+    found = _unpack(OwnerMap, kept.owners)
     hidden = live_values.hidden_positions(plan)
     return OwnerMap(tuple(ObjectOwners() if n in hidden else one for n, one in enumerate(found.objects)))
 
@@ -161,7 +157,7 @@ def read_graph(plan: Plan) -> PlanGraph | None:
     kept = _find(plan)
     if kept is None:
         return None
-    graph: PlanGraph = _unpack(PlanGraph, kept.graph)
+    graph = _unpack(PlanGraph, kept.graph)
     hidden = live_values.hidden_positions(plan)
     if not hidden:
         return graph

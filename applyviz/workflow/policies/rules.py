@@ -94,8 +94,7 @@ def rules_to_json(rules: Rules) -> dict[str, Any]:
 
 def rules_from_json(data: Mapping[str, Any]) -> Rules:
     """Read rules from their stored form."""
-    read: Rules = from_json(Rules, dict(data))
-    return read
+    return from_json(Rules, dict(data))
 
 
 @dataclass(frozen=True, slots=True)

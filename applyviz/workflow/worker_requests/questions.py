@@ -30,30 +30,24 @@ from applyviz.workflow.worker_requests.asking import ask, peek, send
 
 def read_inventory(cluster: Cluster, *, by: Person, after: int = 0) -> Inventory:
     """Return the live objects of a cluster; `after`: a worker request whose answer the person has seen."""
-    found: Inventory = from_json(Inventory, ask(WorkerQuestion(WorkerRequestKind.INVENTORY, by, cluster), after=after))
-    return found
+    return from_json(Inventory, ask(WorkerQuestion(WorkerRequestKind.INVENTORY, by, cluster), after=after))
 
 
 def read_holdings(cluster: Cluster, manager: str, *, by: Person, after: int = 0) -> Holdings:
     """Return all fields that one field manager owns in a cluster."""
     question = WorkerQuestion(WorkerRequestKind.HOLDINGS, by, cluster, {"manager": manager})
-    found: Holdings = from_json(Holdings, ask(question, after=after))
-    return found
+    return from_json(Holdings, ask(question, after=after))
 
 
 def read_applysets(cluster: Cluster, *, by: Person, after: int = 0) -> ClusterSets:
     """Return the ApplySets of a cluster and their members."""
     question = WorkerQuestion(WorkerRequestKind.APPLYSETS, by, cluster)
-    found: ClusterSets = from_json(ClusterSets, ask(question, after=after))
-    return found
+    return from_json(ClusterSets, ask(question, after=after))
 
 
 def read_state(cluster: Cluster, *, by: Person, after: int = 0) -> ClusterState:
     """Return the state of a cluster and a person's permissions there."""
-    found: ClusterState = from_json(
-        ClusterState, ask(WorkerQuestion(WorkerRequestKind.STATE, by, cluster), after=after)
-    )
-    return found
+    return from_json(ClusterState, ask(WorkerQuestion(WorkerRequestKind.STATE, by, cluster), after=after))
 
 
 def find_facts(plan: Plan, gvk: GroupVersionKind, path: FieldPath, *, by: Person, after: int = 0) -> FieldFacts | None:
@@ -64,8 +58,8 @@ def find_facts(plan: Plan, gvk: GroupVersionKind, path: FieldPath, *, by: Person
     question = WorkerQuestion(
         WorkerRequestKind.SCHEMA, by, plan.target.cluster, {"plan": plan.pk, "gvk": list(gvk), "path": list(path)}
     )
-    found: FieldFacts | None = from_json(FieldFacts | None, ask(question, after=after))
-    return found
+    found = ask(question, after=after)
+    return None if found is None else from_json(FieldFacts, found)
 
 
 def compare_objects(
@@ -92,8 +86,7 @@ def compare_objects(
 def read_adoption(cluster: Cluster, *, of: JSONObject, by: Person, after: int = 0) -> Adoption:
     """Return the manifest for adopting an object; `of` is its group, kind, namespace and name."""
     question = WorkerQuestion(WorkerRequestKind.ADOPTION, by, cluster, {"object": of})
-    found: Adoption = from_json(Adoption, ask(question, after=after))
-    return found
+    return from_json(Adoption, ask(question, after=after))
 
 
 def adopt(
@@ -144,13 +137,9 @@ def replace_credential(cluster: Cluster, *, kubeconfig: bytes, context: str, by:
 def read_run_health(run: ApplyRun, *, by: Person, after: int = 0) -> RunHealth:
     """Return how far the live objects of a run are, read now; `after`: an answer that the person has seen."""
     question = WorkerQuestion(WorkerRequestKind.RUN_HEALTH, by, run.plan.target.cluster, {"run": run.number})
-    found: RunHealth = from_json(RunHealth, ask(question, after=after))
-    return found
+    return from_json(RunHealth, ask(question, after=after))
 
 
 def check_connection(cluster: Cluster, *, by: Person, after: int = 0) -> ConnectionCheck:
     """Ask a cluster with its own credential who it is; returns what was found, a failure too."""
-    found: ConnectionCheck = from_json(
-        ConnectionCheck, ask(WorkerQuestion(WorkerRequestKind.CONNECTION, by, cluster), after=after)
-    )
-    return found
+    return from_json(ConnectionCheck, ask(WorkerQuestion(WorkerRequestKind.CONNECTION, by, cluster), after=after))

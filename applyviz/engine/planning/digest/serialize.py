@@ -13,7 +13,7 @@ import types
 from collections.abc import Callable, Container, Mapping
 from enum import StrEnum
 from functools import cache, partial
-from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason
 from applyviz.engine.objects.errors import PlanError
@@ -33,6 +33,7 @@ from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.risks.model import RiskKind, find_kind
 
+_T = TypeVar("_T")
 FORMAT = 1
 """The format of stored options; digests cover it."""
 CHANGE_FORMAT = 2
@@ -98,18 +99,19 @@ CORE = frozenset(
 """The members of a stored change that `core_from_json` reads."""
 
 
-def from_json(wanted: Any, data: JSONValue) -> Any:
+def from_json(wanted: type[_T], data: JSONValue) -> _T:
     """Return a value of the given type from JSON.
 
     - Raises `PlanError` for data of another type.
     """
-    return _read(_reader(wanted), wanted, data)
+    read: Callable[[Any], _T] = _reader(cast("Any", wanted))
+    return _read(read, wanted, data)
 
 
 Reader = Callable[[Any], Any]
 
 
-def _read(read: Reader, wanted: Any, data: JSONValue) -> Any:
+def _read(read: Callable[[Any], _T], wanted: type, data: JSONValue) -> _T:
     try:
         return read(data)
     except (TypeError, ValueError, LookupError, AttributeError) as error:
@@ -195,8 +197,7 @@ def change_from_json(data: JSONObject) -> PlannedObject:
 
     - Raises `PlanError`.
     """
-    change: PlannedObject = _read(_unpack, PlannedObject, _open(data, CHANGE_FORMAT))
-    return change
+    return _read(_unpack, PlannedObject, _open(data, CHANGE_FORMAT))
 
 
 def core_from_json(data: JSONObject) -> PlannedObject:
@@ -205,8 +206,7 @@ def core_from_json(data: JSONObject) -> PlannedObject:
     - Raises `PlanError`.
     """
     core = {name: value for name, value in _open(data, CHANGE_FORMAT).items() if name in CORE}
-    change: PlannedObject = _read(_unpack, PlannedObject, core)
-    return change
+    return _read(_unpack, PlannedObject, core)
 
 
 def requests_from_json(data: JSONObject) -> tuple[Request, ...]:
@@ -214,8 +214,7 @@ def requests_from_json(data: JSONObject) -> tuple[Request, ...]:
 
     - Raises `PlanError`.
     """
-    requests: tuple[Request, ...] = _read(_unpack_requests, PlannedObject, _open(data, CHANGE_FORMAT))
-    return requests
+    return _read(_unpack_requests, PlannedObject, _open(data, CHANGE_FORMAT))
 
 
 def _unpack_requests(data: JSONObject) -> Any:
@@ -229,8 +228,7 @@ def paths_from_json(data: JSONObject, operations: Container[FieldOperation]) -> 
 
     - Raises `PlanError`.
     """
-    paths: list[FieldPath] = _read(partial(_unpack_paths, operations), PlannedObject, _open(data, CHANGE_FORMAT))
-    return paths
+    return _read(partial(_unpack_paths, operations), PlannedObject, _open(data, CHANGE_FORMAT))
 
 
 def _unpack_paths(operations: Container[FieldOperation], data: JSONObject) -> list[FieldPath]:
@@ -265,5 +263,4 @@ def options_from_json(data: JSONObject) -> ApplyOptions:
 
     - Raises `PlanError`.
     """
-    options: ApplyOptions = from_json(ApplyOptions, _open(data, FORMAT))
-    return options
+    return from_json(ApplyOptions, _open(data, FORMAT))

@@ -66,7 +66,7 @@ def _read_rows(plan: Plan, source: ComparedSource) -> Iterator[tuple[ObjectChang
     """Yield the rows of objects that came from a source, with their positions in it."""
     names = set(plan.revision.files.filter(source.files).values_list("name", flat=True))
     for row in plan.changes.defer("sealed").order_by("position").iterator(chunk_size=100):
-        position: SourcePosition = from_json(SourcePosition, row.document.get("position", {}))
+        position = from_json(SourcePosition, row.document.get("position", {}))
         if position.file in names:
             yield row, position
 
