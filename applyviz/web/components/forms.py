@@ -22,7 +22,7 @@ class SearchForm(forms.Form):
     q = forms.CharField(required=False, max_length=200)
 
     @classmethod
-    def read(cls, given: Mapping[str, Any]) -> str:
+    def read(cls, given: Mapping[str, object]) -> str:
         """Return the text, "" for none and for what is no text."""
         form = cls(given)
         return str(form.cleaned_data["q"]) if form.is_valid() else ""

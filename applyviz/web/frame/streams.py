@@ -12,10 +12,10 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from asgiref.sync import sync_to_async
 from django.contrib.auth import get_user
@@ -28,6 +28,7 @@ from django.utils.translation import gettext as _
 
 from applyviz import stopping
 from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.engine.objects.values import JSONObject
 from applyviz.web.frame import shares
 from applyviz.web.frame.shares import Seats
 from applyviz.workflow.foundation import access
@@ -133,7 +134,7 @@ def stream_events(request: HttpRequest, poll: Poll) -> HttpResponseBase:
     return response
 
 
-Document = Mapping[str, Any]
+Document = JSONObject
 
 
 async def _wait(

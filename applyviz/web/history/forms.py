@@ -54,7 +54,7 @@ class BeforeForm(forms.Form):
     before = forms.IntegerField(required=False, min_value=1)
 
     @classmethod
-    def read(cls, given: Mapping[str, Any]) -> int | None:
+    def read(cls, given: Mapping[str, object]) -> int | None:
         """Return the sequence in an address, None for the newest."""
         form = cls(given)
         return form.cleaned_data["before"] if form.is_valid() else None
@@ -86,7 +86,7 @@ class TimelineForm(forms.Form):
     before = forms.CharField(required=False, max_length=40)
 
     @classmethod
-    def read(cls, given: Mapping[str, Any]) -> datetime | None:
+    def read(cls, given: Mapping[str, object]) -> datetime | None:
         """Return the time in an address, None for now."""
         form = cls(given)
         try:

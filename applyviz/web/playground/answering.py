@@ -6,9 +6,8 @@ An answer is HTML, so that the process that serves pages only inserts it.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, replace
-from typing import Any
 
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
@@ -40,7 +39,7 @@ def choice_to_json(choice: AloneChoice) -> JSONObject:
     return {**asdict(choice), "view": choice.view.value, "show": choice.show.value}
 
 
-def choice_from_json(data: Mapping[str, Any]) -> AloneChoice:
+def choice_from_json(data: JSONObject) -> AloneChoice:
     """Return a choice from the JSON of `choice_to_json`."""
     return AloneChoice(**{**data, "view": ObjectView(data["view"]), "show": FieldFilter(data["show"])})
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from applyviz import clock
+from applyviz.engine.objects.values import JSONValue
 
 # How long a scheduled start may wait for what it misses, in hours.
 DURATIONS = ((4, _("4 hours")), (24, _("1 day")), (72, _("3 days")), (168, _("1 week")))
@@ -23,7 +23,7 @@ class ShownForm(forms.Form):
     seen = forms.CharField(required=False, max_length=80)
 
     @classmethod
-    def read(cls, given: Mapping[str, Any]) -> tuple[int | None, str]:
+    def read(cls, given: Mapping[str, object]) -> tuple[int | None, str]:
         """Return the object (None for all) and the mark."""
         form = cls(given)
         if not form.is_valid():
@@ -38,7 +38,7 @@ class RetryForm(forms.Form):
     object = forms.IntegerField(required=False, min_value=0, max_value=1_000_000)
 
     @classmethod
-    def read(cls, given: Mapping[str, Any]) -> tuple[int, tuple[int, ...]]:
+    def read(cls, given: Mapping[str, JSONValue]) -> tuple[int, tuple[int, ...]]:
         """Return the attempt (0 for none, which is never current) and the chosen positions."""
         form = cls(given)
         if not form.is_valid():
@@ -54,13 +54,13 @@ class RowsForm(forms.Form):
     page = forms.IntegerField(required=False, min_value=1, max_value=1_000_000)
 
     @classmethod
-    def is_whole(cls, given: Mapping[str, Any]) -> bool:
+    def is_whole(cls, given: Mapping[str, object]) -> bool:
         """Whether every row is asked for."""
         form = cls(given)
         return form.is_valid() and form.cleaned_data["rows"] == "all"
 
     @classmethod
-    def read_page(cls, given: Mapping[str, Any]) -> int:
+    def read_page(cls, given: Mapping[str, object]) -> int:
         """Return the page, 1 for none."""
         form = cls(given)
         return form.cleaned_data["page"] or 1 if form.is_valid() else 1
@@ -72,7 +72,7 @@ class UndoForm(forms.Form):
     only_lost = forms.BooleanField(required=False)
 
     @classmethod
-    def restores_deleted(cls, given: Mapping[str, Any]) -> bool:
+    def restores_deleted(cls, given: Mapping[str, object]) -> bool:
         """Return whether only lost objects are to be created again."""
         form = cls(given)
         return form.is_valid() and bool(form.cleaned_data["only_lost"])

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
-from typing import Any
 from urllib.parse import urlencode
 
 from django.db.models import Count, Max, QuerySet
 from django.urls import reverse
+from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
 from applyviz.engine.objects.owners import Owner
@@ -232,7 +232,7 @@ class StatePage:
     identity: str
     verbs: tuple[str, ...]
     rights: tuple[RightRow, ...]
-    own: tuple[tuple[Any, Appearance], ...]
+    own: tuple[tuple[Promise, Appearance], ...]
     problem: str
     server_message: str = ""
     identity_source: str = ""
@@ -248,7 +248,7 @@ _HEALTH = {
     ClusterReadiness.NOT_READY: Appearance("×", gettext_lazy("not ready"), "remove"),  # noqa: RUF001 - a cross
     ClusterReadiness.UNKNOWN: Appearance("?", gettext_lazy("unknown"), "warn"),
 }
-_OWN: tuple[tuple[Action, Any], ...] = (
+_OWN: tuple[tuple[Action, Promise], ...] = (
     (Action.VIEW, gettext_lazy("view reviews, runs and history")),
     (Action.WRITE, gettext_lazy("open reviews")),
     (Action.APPROVE, gettext_lazy("approve other people's plans")),

@@ -26,7 +26,7 @@ class Command(BaseCommand):
         parser.add_argument("--kubeconfig", default="", help="the file (default: KUBECONFIG, else ~/.kube/config)")
         parser.add_argument("--in-cluster", action="store_true", help="use the service account of this pod")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         """Connect, identify the cluster, and add it."""
         if options["in_cluster"]:
             credential = {"form": connect.SERVICE_ACCOUNT}

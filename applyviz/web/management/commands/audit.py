@@ -115,7 +115,7 @@ class Command(BaseCommand):
         export.add_argument("--run", type=int)
         export.add_argument("--output", type=Path, metavar="FILE", help="a new file; without it, standard output")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         """Run the named action."""
         match options["what"]:
             case "verify":

@@ -34,7 +34,7 @@ class Command(BaseCommand):
         parser.add_argument("--copy", action="store_true", help="replace-credential: keep the file's content, sealed")
         parser.add_argument("--in-cluster", action="store_true", help="replace-credential: the account of this pod")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         """Run one action."""
         if options["action"] == "list":
             for cluster in Cluster.objects.order_by("slug"):

@@ -34,7 +34,7 @@ class Command(BaseCommand):
         parser.add_argument("--show", type=int, default=0, metavar="N", help="show the first N disagreements of each")
         parser.add_argument("--json", action="store_true", help="print the figures as JSON")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         """Run, print, and exit 1 when anything disagrees."""
         try:
             report = run_corpora(options["paths"], options["family"], present)

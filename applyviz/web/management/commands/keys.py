@@ -23,7 +23,7 @@ class Command(BaseCommand):
         """Name what there is to do."""
         parser.add_argument("what", choices=["make", "show", "reseal"])
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         """Run the named action."""
         try:
             getattr(self, f"_{options['what']}")()

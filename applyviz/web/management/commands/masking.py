@@ -23,7 +23,7 @@ class Command(BaseCommand):
         switch.add_argument("--on", action="store_true", help="mask them")
         switch.add_argument("--off", action="store_true", help="show them")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         """Change the setting if requested, and print it."""
         cluster = Cluster.objects.filter(slug=options["slug"]).first()
         if cluster is None:

@@ -43,7 +43,7 @@ class Command(BaseCommand):
         for parser_of_one in (confirm, invite, grant, link):
             parser_of_one.add_argument("--reason", required=True, help="the reason, for the audit log")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         """Run the named action."""
         try:
             getattr(self, f"_{options['what']}")(options)

@@ -31,7 +31,7 @@ class Command(BaseCommand):
         parser.add_argument("action", choices=ACTIONS)
         parser.add_argument("what", nargs="?", default="", metavar="SLUG or FILE", help="the preset, or its JSON file")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         """Run one action."""
         try:
             self._act(options["action"], options["what"])

@@ -24,7 +24,7 @@ class Command(BaseCommand):
         """Name the options."""
         parser.add_argument("--reason", required=True, help="why the database was restored; recorded in the history")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         """End everything that was in progress, and name what remains to be checked."""
         home = Path(settings.APPLYVIZ_HOME)
         with data_folder.lock(home) if settings.APPLYVIZ_IS_PERSONAL else nullcontext():

@@ -29,7 +29,7 @@ class Command(BaseCommand):
         parser.add_argument("slug", nargs="?", default=demo.SLUG, help="short name of the sandbox")
         parser.add_argument("--address", default="http://127.0.0.1:8000", help="URL of this installation")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         """Print the kubeconfig to standard output, and how to use it to standard error."""
         slug, address = str(options["slug"]), str(options["address"]).rstrip("/")
         if not address.startswith(("http://", "https://")):

@@ -15,7 +15,7 @@ class Command(BaseCommand):
 
     help = "Create the demo: a sandbox cluster with a web shop, demo accounts, a review that awaits approval."
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         """Create the story and print the accounts."""
         accounts = demo.seed_demo(load_demo())
         if not accounts:

@@ -80,7 +80,7 @@ class Command(BaseCommand):
         parser.add_argument("--reset", action="store_true", help="delete all data and start over")
         parser.add_argument("--no-demo", action="store_true", help="start without the demo")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         """Prepare, serve, stop."""
         if not settings.APPLYVIZ_IS_PERSONAL:
             raise CommandError("serve is for one person's machine; DATABASE_URL is set: run the web server and worker")

@@ -248,7 +248,7 @@ class ListForm(forms.Form):
     page = forms.IntegerField(required=False, min_value=1, max_value=1_000_000)
 
     @classmethod
-    def read_page(cls, given: Mapping[str, Any]) -> int:
+    def read_page(cls, given: Mapping[str, object]) -> int:
         """Return the page in an address, by default the first."""
         form = cls(given)
         return (form.cleaned_data["page"] or 1) if form.is_valid() else 1
@@ -269,7 +269,7 @@ class ObjectListForm(forms.Form):
     start = forms.IntegerField(required=False, min_value=0, max_value=1_000_000)
 
     @classmethod
-    def read_choice(cls, given: Mapping[str, Any]) -> ListChoice:
+    def read_choice(cls, given: Mapping[str, object]) -> ListChoice:
         """Return the filters in an address; ignore invalid ones."""
         form = cls(given)
         form.is_valid()
@@ -291,7 +291,7 @@ class ObjectForm(forms.Form):
     find = forms.CharField(required=False, max_length=200)
 
     @classmethod
-    def read_choice(cls, given: Mapping[str, Any]) -> AloneChoice:
+    def read_choice(cls, given: Mapping[str, object]) -> AloneChoice:
         """Return the choice in an address, with defaults for invalid parts."""
         form = cls(given)
         form.is_valid()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from django import forms
 
@@ -27,7 +26,7 @@ class ScrollForm(forms.Form):
     expand = forms.SlugField(required=False, max_length=60)
 
     @classmethod
-    def read_choice(cls, given: Mapping[str, Any]) -> ScrollChoice:
+    def read_choice(cls, given: Mapping[str, object]) -> ScrollChoice:
         """The choice that an address names; what it does not name well has its default."""
         form = cls(given)
         form.is_valid()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -122,7 +121,7 @@ _VERSIONS = (
 )
 
 
-def _show(value: Any) -> Shown | None:
+def _show(value: JSONValue) -> Shown | None:
     return show_value(ABSENT if value is MISSING else value)
 
 

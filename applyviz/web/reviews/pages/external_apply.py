@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import Applier, PlanState, VerificationResult, VerificationState
 from applyviz.records.models import Plan, Verification
@@ -94,7 +94,7 @@ def _warn(plan: Plan, tool: str) -> tuple[str, ...]:
     return tuple(warnings)
 
 
-def _present_findings(plan: Plan, results: Sequence[Mapping[str, Any]]) -> tuple[VerifiedRow, ...]:
+def _present_findings(plan: Plan, results: Sequence[JSONObject]) -> tuple[VerifiedRow, ...]:
     rows = {row.position: row for row in list_rows(plan)}
     order = list(RESULT_STYLES)
     found = []
@@ -108,7 +108,7 @@ def _present_findings(plan: Plan, results: Sequence[Mapping[str, Any]]) -> tuple
     return tuple(found)
 
 
-def _count(results: Sequence[Mapping[str, Any]]) -> tuple[tuple[Appearance, int], ...]:
+def _count(results: Sequence[JSONObject]) -> tuple[tuple[Appearance, int], ...]:
     verdicts = [result["verdict"] for result in results]
     return tuple((style, verdicts.count(verdict)) for verdict, style in RESULT_STYLES.items() if verdict in verdicts)
 

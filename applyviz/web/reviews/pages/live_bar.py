@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.db.models import Q
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from applyviz.engine.objects.values import JSONValue
 from applyviz.records.enums import LiveComparisonState
 from applyviz.records.models import Plan
 from applyviz.web.components.badges import Appearance
@@ -82,7 +82,7 @@ def _describe(state: LiveState) -> str:
             return _("Not compared with live yet.")
 
 
-def _show(value: Any) -> str:
+def _show(value: JSONValue) -> str:
     return _("nothing") if value is None else str(value)
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning.model.overview import Alike, Overview, OverviewRow
 from applyviz.engine.risks.model import RiskKind
 from applyviz.records.models import Plan
@@ -34,7 +34,7 @@ class PlanOverview:
     managers: Mapping[str, frozenset[int]] = field(default_factory=dict)
 
 
-def _show(value: tuple[Any, ...], otherwise: str) -> str:
+def _show(value: tuple[JSONValue, ...], otherwise: str) -> str:
     shown = show_value(value[0] if value else ABSENT)
     return shown.text if shown else otherwise
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import Any
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
@@ -94,7 +93,7 @@ class _Gutter:
 _NO_GUTTER = _Gutter({}, {})
 
 
-def leave_out_server_managed(obj: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+def leave_out_server_managed(obj: JSONObject | None) -> JSONObject | None:
     """Return an object without the fields that the server writes."""
     if obj is None:
         return None

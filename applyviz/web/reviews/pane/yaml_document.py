@@ -6,14 +6,14 @@ Lines are those of the diff, so that marks and numbers agree with it. Objects ar
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.diff.text import DiffLine, LineState, diff_lines
+from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.workflow.plans.changes import find_root
 
@@ -85,8 +85,8 @@ class Document:
 
 def _list_lines(change: PlannedObject, version: str) -> Iterator[tuple[DiffLine, bool]]:
     """Yield the lines of a version, each with whether it differs from the version it is compared with."""
-    shown: Mapping[str, Any] | None = getattr(change.versions, version)
-    other: Mapping[str, Any] | None = getattr(change.versions, _AGAINST[version])
+    shown: JSONObject | None = getattr(change.versions, version)
+    other: JSONObject | None = getattr(change.versions, _AGAINST[version])
     has_other = other is not None
     root = find_root(change.ref.gvk)
     for row in diff_lines(other if has_other else shown, shown, root=root, looks_inside=False):

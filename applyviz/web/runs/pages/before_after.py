@@ -6,13 +6,13 @@ The common part of two values appears once, and the part that differs is never c
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason
 from applyviz.engine.objects.paths import FieldPath, render_path
+from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.web.components.field_paths import split_path
 from applyviz.web.components.values import ABSENT, find_value, show_value
@@ -61,7 +61,7 @@ def _is_of_server(reason: FieldReason) -> bool:
     return path.startswith(_OF_SERVER)
 
 
-def _text(value: Any) -> str:
+def _text(value: JSONValue) -> str:
     shown = show_value(value)
     if shown is None:
         return ""

@@ -5,14 +5,13 @@ Messages about a pod come from the cluster; the worker stored them only where th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from applyviz.engine.objects.values import JSONObject
 
-def describe_problem(problem: Mapping[str, Any]) -> str:
+
+def describe_problem(problem: JSONObject) -> str:
     """Return why some pods do not start: the reason, where, how many, and what the cluster says about it."""
     parts = [str(problem["reason"])]
     if problem.get("image"):
@@ -25,7 +24,7 @@ def describe_problem(problem: Mapping[str, Any]) -> str:
     return f"{text}: {problem['message']}" if problem.get("message") else text
 
 
-def list_pod_lines(pods: Mapping[str, Any]) -> tuple[str, ...]:
+def list_pod_lines(pods: JSONObject) -> tuple[str, ...]:
     """Return what is known of the pods of a workload that does not roll out."""
     lines = [describe_problem(problem) for problem in pods.get("problems") or ()]
     unread = pods.get("unread") or {}

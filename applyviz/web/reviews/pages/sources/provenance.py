@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import quote, urlsplit
 
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from applyviz.engine.objects.values import JSONObject
 from applyviz.records.models import Plan, SourceRevision
 from applyviz.sources.bundle import SourceBundle
 from applyviz.sources.charts.model import HELM
@@ -111,7 +111,7 @@ def link_commit(repository: str, commit: str) -> str:
     return link_page(repository, "commit", commit)
 
 
-def name_ref(facts: Mapping[str, Any]) -> str:
+def name_ref(facts: JSONObject) -> str:
     """Return what a commit was found by, as a branch or a tag with its name."""
     name = str(facts.get("ref", ""))
     texts = {
@@ -175,7 +175,7 @@ def describe_same(bundle: SourceBundle) -> str:
     }
 
 
-def _describe(provenance: Mapping[str, Any]) -> str:
+def _describe(provenance: JSONObject) -> str:
     kind = str(provenance.get("from", ""))
     if kind == "kustomize":
         return _("rendered by kustomize from %(folder)s") % {"folder": provenance.get("folder", ".")}
@@ -201,7 +201,7 @@ def _name_method(provenance: Mapping[str, object]) -> str:
     return rendered.get(kind) or (_("from a run") if kind.startswith("run ") else _describe(provenance) or _("given"))
 
 
-def _present_file(name: str, size: int, provenance: Mapping[str, Any]) -> FileOrigin:
+def _present_file(name: str, size: int, provenance: JSONObject) -> FileOrigin:
     return FileOrigin(
         name=name,
         size=size,
