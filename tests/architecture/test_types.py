@@ -17,8 +17,8 @@ MOST = {
     "sandbox": 172,
     "sources": 2,
     "tasks": 2,
-    "web": 228,
-    "workflow": 104,
+    "web": 130,
+    "workflow": 32,
 }
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from applyviz import clock
+from applyviz.engine.objects.values import JSONValue
 from applyviz.records.enums import AuditAction, RunState
 from applyviz.records.full_text import collect_words
 from applyviz.records.models import AuditEntry, JournalEntry, RetentionPolicy
@@ -151,7 +151,7 @@ def _prune_once(policy: RetentionPolicy, before: datetime) -> PrunedBodies:
         requests = _remove_requests(before) if policy.has_requests else 0
         if not ids and not requests:
             return PrunedBodies(policy.name)
-        detail: dict[str, Any] = {
+        detail: dict[str, JSONValue] = {
             "policy": policy.name,
             "days": policy.days,
             "actions": policy.actions,

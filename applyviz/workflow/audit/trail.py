@@ -21,7 +21,7 @@ from django.db import transaction
 
 from applyviz import audit_origin, clock, request_ids
 from applyviz.engine.objects.refs import ObjectRef
-from applyviz.engine.objects.values import JSONValue, canonical_json
+from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
 from applyviz.records.enums import AuditAction
 from applyviz.records.full_text import collect_words
 from applyviz.records.models import ApplyRun, AuditEntry, ChainEnd, Plan
@@ -166,7 +166,7 @@ def _choose_chain(action: AuditAction, about: AuditSubject) -> int:
     return GLOBAL if about.run is None or action in _OF_RUN_BUT_GLOBAL else about.run
 
 
-def _complete_detail(action: AuditAction, about: AuditSubject, detail: Mapping[str, Any] | None) -> dict[str, Any]:
+def _complete_detail(action: AuditAction, about: AuditSubject, detail: JSONObject | None) -> dict[str, Any]:
     """Return the detail of an entry; for the end of a run with the end of its chain, which anchors it."""
     completed = as_stored(dict(detail or {}))
     if action is AuditAction.RUN_FINISHED and about.run is not None:
@@ -177,7 +177,7 @@ def _complete_detail(action: AuditAction, about: AuditSubject, detail: Mapping[s
 
 
 def record(
-    action: AuditAction, *, by: Person | None, about: AuditSubject, detail: Mapping[str, Any] | None = None
+    action: AuditAction, *, by: Person | None, about: AuditSubject, detail: JSONObject | None = None
 ) -> AuditEntry:
     """Add one entry; it becomes part of the surrounding transaction.
 

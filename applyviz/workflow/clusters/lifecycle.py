@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -50,11 +49,11 @@ def _require(by: Person | None, cluster: Cluster) -> None:
         get_cluster(cluster.slug, for_user=by)
 
 
-def _record(cluster: Cluster, by: Person | None, **detail: Any) -> None:
+def _record(cluster: Cluster, by: Person | None, **detail: JSONValue) -> None:
     trail.record(AuditAction.CLUSTER_CHANGED, by=by, about=trail.AuditSubject(cluster=cluster.slug), detail=detail)
 
 
-def describe_account(account: dict[str, Any]) -> str:
+def describe_account(account: JSONObject) -> str:
     """Return the account of a credential as the cluster names it; "" when the cluster does not say."""
     return str(account.get("user", ""))
 

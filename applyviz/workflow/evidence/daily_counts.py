@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from datetime import date, timedelta
-from typing import Any
 
 from django.db.models import Count, IntegerField, Q, QuerySet, Value
 from django.utils.timezone import localtime
@@ -18,6 +17,7 @@ from applyviz import clock
 from applyviz.records import full_text
 from applyviz.records.models import AuditEntry
 from applyviz.workflow.evidence.history import find_filtered, reveals_content, words_of
+from applyviz.workflow.evidence.name_filters import HistoryFilter
 from applyviz.workflow.foundation.access import Visitor, visible_entries
 from applyviz.workflow.plans.live_history import SILENT, TELLING
 
@@ -38,7 +38,7 @@ def _count_each(entries: QuerySet[AuditEntry], days: list[date]) -> Counter[date
 
 
 def count_days(
-    chosen: Mapping[str, Any], *, first: date, last: date, for_user: Visitor | None = None
+    chosen: HistoryFilter, *, first: date, last: date, for_user: Visitor | None = None
 ) -> Mapping[date, int]:
     """Return the entries of each day from `first` to `last` that match `chosen` without its own period.
 

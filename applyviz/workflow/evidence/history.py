@@ -26,7 +26,7 @@ from applyviz.records.enums import AuditAction
 from applyviz.records.models import AuditEntry
 from applyviz.workflow.audit import trail
 from applyviz.workflow.audit.trail import STORED, canonical_entry
-from applyviz.workflow.evidence.name_filters import NameStart, widen_names
+from applyviz.workflow.evidence.name_filters import HistoryFilter, NameStart, widen_names
 from applyviz.workflow.foundation.access import Action, Person, Visitor, require, visible_entries
 from applyviz.workflow.plans.live_history import TELLING, show_entries, show_rows
 
@@ -73,7 +73,7 @@ def _moment(given: date | datetime, *, is_end: bool) -> datetime:
     return clock.find_start(given + timedelta(days=is_end))
 
 
-def find_between(chosen: Mapping[str, Any]) -> QuerySet[AuditEntry]:
+def find_between(chosen: HistoryFilter) -> QuerySet[AuditEntry]:
     """Return the entries of a period (`since`, `until`: days or times), bounded by number as well for the indexes."""
     entries = AuditEntry.objects.order_by("-id")
     if "since" in chosen:
@@ -93,7 +93,7 @@ def _is_moment(given: date) -> bool:
     return isinstance(given, datetime)
 
 
-def find_filtered(chosen: Mapping[str, Any]) -> QuerySet[AuditEntry]:
+def find_filtered(chosen: HistoryFilter) -> QuerySet[AuditEntry]:
     """Return the entries that match all names, the period and the field of a filter; words are left to the caller."""
     entries = find_between(chosen)
     for name, column in _COLUMNS.items():
@@ -125,18 +125,18 @@ def match_field(text: str) -> RawSQL:
     return RawSQL(found, [path], BooleanField())  # noqa: S611
 
 
-def words_of(chosen: Mapping[str, Any]) -> str:
+def words_of(chosen: HistoryFilter) -> str:
     """Return the words that the full text of an entry must hold for a filter; "" for a filter of exact names."""
     starts = chosen.get("name") if isinstance(chosen.get("name"), NameStart) else ""
     return " ".join(filter(None, (chosen.get("text", ""), chosen.get("field", ""), str(starts or ""))))
 
 
-def reveals_content(chosen: Mapping[str, Any]) -> bool:
+def reveals_content(chosen: HistoryFilter) -> bool:
     """Return whether a hit reveals something of the content of entries, so that those about Secrets are left out."""
     return bool(chosen.get("text") or chosen.get("field"))
 
 
-def find_entries(chosen: Mapping[str, Any]) -> QuerySet[AuditEntry]:
+def find_entries(chosen: HistoryFilter) -> QuerySet[AuditEntry]:
     """Return the entries that match all of `chosen`, newest first.
 
     - Names: cluster, group, namespace, kind, name, person, action, manager, review, run, each as one name or as a
@@ -149,7 +149,7 @@ def find_entries(chosen: Mapping[str, Any]) -> QuerySet[AuditEntry]:
 
 
 def find_page(
-    chosen: Mapping[str, Any], *, before: int | None, count: int, for_user: Visitor | None = None
+    chosen: HistoryFilter, *, before: int | None, count: int, for_user: Visitor | None = None
 ) -> list[AuditEntry]:
     """Return the newest `count` entries that match, have a number below `before`, and are visible to `for_user`.
 
@@ -242,7 +242,7 @@ def _read_on(entries: QuerySet[AuditEntry], reader: Visitor | None) -> Iterator[
 
 
 def export_entries(
-    chosen: Mapping[str, Any], form: ExportFormat, *, for_user: Visitor | None = None
+    chosen: HistoryFilter, form: ExportFormat, *, for_user: Visitor | None = None
 ) -> Generator[str, None, None]:
     """Yield the matching entries as lines, oldest first, without loading all of them.
 
@@ -258,7 +258,7 @@ def export_entries(
     return _write_csv(rows) if form is ExportFormat.CSV else _write_jsonl(rows)
 
 
-def record_export(by: Person | None, chosen: Mapping[str, Any], form: ExportFormat) -> None:
+def record_export(by: Person | None, chosen: HistoryFilter, form: ExportFormat) -> None:
     """Record an export before its first line is written; `by` None: a command on the server."""
     filters = {name: str(value) for name, value in chosen.items()}
     trail.record(
@@ -266,7 +266,7 @@ def record_export(by: Person | None, chosen: Mapping[str, Any], form: ExportForm
     )
 
 
-def export_for(person: Person, chosen: Mapping[str, Any], form: ExportFormat) -> Generator[str, None, None]:
+def export_for(person: Person, chosen: HistoryFilter, form: ExportFormat) -> Generator[str, None, None]:
     """Export as `export_entries` does, for a person with the right to audit; raises without it."""
     require(person, Action.AUDIT)
     record_export(person, chosen, form)

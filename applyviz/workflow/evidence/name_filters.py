@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from django.db import connection
 from django.db.models import Q
 
 from applyviz.records.models import AuditEntry
 
+HistoryFilter: TypeAlias = Mapping[str, Any]
+"""What entries must match: names, days and words, as `history.find_entries` lists them."""
 _LISTED = {
     "cluster": "cluster",
     "namespace": "namespace",
@@ -91,7 +93,7 @@ def find_names(values: list[str], typed: str) -> tuple[str, ...]:
     return ()
 
 
-def widen_names(chosen: Mapping[str, Any]) -> dict[str, Any]:
+def widen_names(chosen: HistoryFilter) -> dict[str, Any]:
     """Return a filter whose names are those that the history knows: a tuple of names, or a `NameStart` for objects."""
     widened = dict(chosen)
     for name, column in _LISTED.items():

@@ -34,7 +34,7 @@ def may_be_changed(text: bytes) -> bool:
     return _OTHERWISE.search(text) is not None
 
 
-def _write(value: Any) -> bytes:
+def _write(value: object) -> bytes:
     try:
         return write_json(value)
     except (TypeError, UnicodeError):  # half a surrogate pair of a live object, or a value that is no JSON

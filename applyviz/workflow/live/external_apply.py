@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.db import transaction
 from django.db.models import F, Q
@@ -23,7 +22,7 @@ from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.paths import render_path
-from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.model.plan import DELETIONS, Certainty, Operation
 from applyviz.engine.planning.objects.revert import list_touched
 from applyviz.engine.requests.flow import Catalog
@@ -114,14 +113,16 @@ def _claim(verification_id: int, now: datetime) -> Verification | None:
     return found.get(pk=verification_id)
 
 
-def show_results(results: Iterable[dict[str, Any]], hidden: Collection[int]) -> list[dict[str, Any]]:
+def show_results(results: Iterable[JSONObject], hidden: Collection[int]) -> list[JSONObject]:
     """Return the result of each object, with `NOT_SHOWN` for hidden positions, whether they were read or not."""
     shown = {result["position"]: result for result in results if result["position"] not in hidden}
     shown |= {at: {"position": at, "verdict": NOT_SHOWN, "differences": [], "detail": ""} for at in hidden}
     return [shown[position] for position in sorted(shown)]
 
 
-def _finish(verification: Verification, state: VerificationState, *, results: list[Any], error: str = "") -> None:
+def _finish(
+    verification: Verification, state: VerificationState, *, results: list[JSONObject], error: str = ""
+) -> None:
     hidden = hidden_positions(verification.plan)  # the audit entry hides every Secret
     shown = show_results(results, hidden) if results else []
     counts = dict(Counter(result["verdict"] for result in shown))
@@ -163,7 +164,7 @@ def verify_plan(verification_id: int) -> None:
         )
 
 
-def _compare_objects(plan: Plan, reader: ClusterReader) -> list[Any]:
+def _compare_objects(plan: Plan, reader: ClusterReader) -> list[JSONObject]:
     catalog = discovery.load_catalog(reader)
     tag_key = plan.tag_key.open_bytes()
     chosen = [row for row in plan.changes.order_by("position") if Operation(row.operation) in _WRITES]
@@ -174,14 +175,7 @@ def _compare_objects(plan: Plan, reader: ClusterReader) -> list[Any]:
         answer = next(answers) if request is not None else None
         if answer is None or (answer.status != 404 and not answer.is_ok):
             why = "the cluster does not serve its kind" if answer is None else f"it could not be read ({answer.status})"
-            results.append(
-                {
-                    "position": row.position,
-                    "verdict": VerificationResult.UNKNOWN.value,
-                    "differences": [],
-                    "detail": why,
-                }
-            )
+            results.append(_make_result(row, VerificationResult.UNKNOWN, why))
             continue
         kind = catalog.find_kind(changes.ref_of(row).gvk)
         live = dict(answer.body) if answer.is_ok else None
@@ -189,7 +183,7 @@ def _compare_objects(plan: Plan, reader: ClusterReader) -> list[Any]:
     return results
 
 
-def _make_result(row: rows.ObjectChange, verdict: VerificationResult, detail: str = "") -> dict[str, Any]:
+def _make_result(row: rows.ObjectChange, verdict: VerificationResult, detail: str = "") -> JSONObject:
     return {"position": row.position, "verdict": verdict.value, "differences": [], "detail": detail}
 
 
@@ -199,7 +193,7 @@ def _find_request(catalog: Catalog, row: rows.ObjectChange) -> Request | None:
     return None if resource is None else Request("GET", resource.path(ref.namespace, ref.name), purpose="read")
 
 
-def _judge(row: rows.ObjectChange, live: JSONObject | None, *, root: Node | None, tag_key: bytes) -> dict[str, Any]:
+def _judge(row: rows.ObjectChange, live: JSONObject | None, *, root: Node | None, tag_key: bytes) -> JSONObject:
     change = changes.open_sealed_core(row)
     before, promised = change.versions.live, change.versions.after or change.versions.merged
     if change.operation.is_deletion:
@@ -236,7 +230,7 @@ def _is_untouched(before: JSONObject, promised: JSONObject, live: JSONObject, ro
     return all(_same(then.find(path), now.find(path)) for path in touched)
 
 
-def _same(left: Any, right: Any) -> bool:
+def _same(left: JSONValue, right: JSONValue) -> bool:
     return bool(left is right if MISSING in (left, right) else left == right)
 
 

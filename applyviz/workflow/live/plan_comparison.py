@@ -11,7 +11,6 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.db import transaction
 from django.db.models import F, Q
@@ -22,7 +21,7 @@ from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.objects.values import get_at
+from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.planning.model.plan import Certainty
 from applyviz.engine.requests.flow import Catalog
 from applyviz.queue import TaskName
@@ -53,7 +52,7 @@ class LiveState:
     state: LiveComparisonState
     is_running: bool = False
     at: datetime | None = None
-    objects: tuple[dict[str, Any], ...] = ()
+    objects: tuple[JSONObject, ...] = ()
     hidden: int = 0
     error: str = ""
 
@@ -63,7 +62,7 @@ class _Found:
     """The result of one comparison while it is collected."""
 
     same: dict[str, dict[str, str]]
-    objects: list[dict[str, Any]] = field(default_factory=list)
+    objects: list[JSONObject] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
     @property

@@ -7,15 +7,15 @@ instead of keeping a high-water mark; the unique key of an event ensures that it
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef
 
 from applyviz import clock
+from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, NotificationKind, Outcome, PlanState, ReviewState, RunState
 from applyviz.records.git_enums import FollowEnd
@@ -79,14 +79,14 @@ class _News:
     is_quiet: bool = False
     is_personal: bool = False
     at: datetime = field(default_factory=clock.host_now)
-    subject: Mapping[str, Any] = field(default_factory=dict)
+    subject: JSONObject = field(default_factory=dict)
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, JSONValue]:
         """Return the details of a notification: numbers, names, titles; never field values."""
         if self.plan is None:
             return {**self.subject, "by": self.by}
         review = self.plan.review
-        subject: dict[str, Any] = {
+        subject: dict[str, JSONValue] = {
             "cluster": self.plan.target.cluster.slug,
             "review": {"number": review.number, "title": review.title},
             "plan": {"number": self.plan.number, "digest": self.plan.digest},

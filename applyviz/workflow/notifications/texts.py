@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from applyviz.engine.objects.values import JSONObject
 from applyviz.records.enums import NotificationKind, StartEnd
 from applyviz.records.models import NotificationEvent
 
@@ -38,7 +36,7 @@ _SENTENCES = {
 
 def render_sentence(notification_event: NotificationEvent) -> str:
     """Return one sentence about the event, without a final period."""
-    facts: Mapping[str, Any] = notification_event.facts
+    facts: JSONObject = notification_event.facts
     return _(_SENTENCES[NotificationKind(notification_event.event)]) % {
         "title": (facts.get("review") or {}).get("title", ""),
         "plan": (facts.get("plan") or {}).get("number", ""),
@@ -52,7 +50,7 @@ def render_sentence(notification_event: NotificationEvent) -> str:
 
 def find_path(notification_event: NotificationEvent) -> str:
     """Return the page about an event."""
-    facts: Mapping[str, Any] = notification_event.facts
+    facts: JSONObject = notification_event.facts
     if facts.get("run"):
         return f"/runs/{facts['run']['number']}/"
     if facts.get("review"):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from django.apps import apps
 from django.db import models, transaction
@@ -40,7 +39,7 @@ def _list_columns() -> Iterator[tuple[type[models.Model], SealedField]]:
                 yield model, field
 
 
-def _is_fixed(row: Any) -> bool:
+def _is_fixed(row: object) -> bool:
     plan = row.plan if isinstance(row, ObjectChange) else row
     return isinstance(plan, Plan) and plan.state != PlanState.PLANNING
 

@@ -7,11 +7,11 @@ its salted hash and still verifies.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from django.db.models import Q, QuerySet
 
+from applyviz.engine.objects.values import JSONObject
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import AuditEntry, Cluster, LiveFinding
 from applyviz.workflow.foundation.access import Visitor
@@ -32,7 +32,7 @@ SILENT = Q(group="", kind="Secret", action__in=_OF_LIVE)
 Secret = tuple[str, str, str]
 
 
-def _is_telling(row: Mapping[str, Any]) -> bool:
+def _is_telling(row: JSONObject) -> bool:
     return not row["group"] and row["kind"] == "Secret" and row["action"] in (*_OF_RUNS, *_OF_LIVE)
 
 
@@ -73,16 +73,17 @@ def show_entries(entries: Collection[AuditEntry], reader: Visitor | None, *, can
     return [entry for entry in entries if entry.pk not in chosen or entry.action in _OF_RUNS]
 
 
-def show_rows(rows: list[dict[str, Any]], reader: Visitor | None) -> list[dict[str, Any]]:
+def show_rows(rows: Sequence[JSONObject], reader: Visitor | None) -> Sequence[JSONObject]:
     """Return stored entries as a reader may export them: a detail that is withheld is empty, and so is its salt."""
     telling = [row for row in rows if _is_telling(row)]
     if reader is None or not telling:
         return rows
     hidden = _find_hidden(((r["cluster"], r["namespace"], r["name"]) for r in telling), reader, can_ask=False)
-    for row in telling:
-        if row["pruned_by"] is None and (row["cluster"], row["namespace"], row["name"]) in hidden:
-            row.update(detail=NOT_SHOWN, salt="")
-    return rows
+
+    def is_hidden(row: JSONObject) -> bool:
+        return row["pruned_by"] is None and (row["cluster"], row["namespace"], row["name"]) in hidden
+
+    return [{**row, "detail": NOT_SHOWN, "salt": ""} if _is_telling(row) and is_hidden(row) else row for row in rows]
 
 
 def show_findings(findings: QuerySet[LiveFinding], reader: Visitor) -> QuerySet[LiveFinding]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 from zlib import compress, decompress
 
 from applyviz.engine.explain.reasons import FieldOperation
@@ -38,7 +38,7 @@ class Forecast:
     managers: tuple[str, ...] = ()
 
 
-def _pack(value: Any) -> bytes:
+def _pack(value: object) -> bytes:
     return compress(canonical_json(to_json(value)).encode())
 
 

@@ -13,16 +13,17 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
-from typing import Any
 
 from django.db import transaction
 from django.db.models import F, Q
 
 from applyviz import clock, moments, stopping
 from applyviz.clusters import connect, facts
+from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.channels.model import ChannelPlan
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.digest import fingerprint
 from applyviz.engine.planning.digest.serialize import options_from_json, options_to_json, to_json
 from applyviz.engine.planning.model import plan as engine
@@ -71,7 +72,7 @@ class _Claim:
     plan: Plan
     epoch: int
 
-    def renew(self, **values: Any) -> bool:
+    def renew(self, **values: object) -> bool:
         """Renew the lease of the plan; return False when another worker took it or it is finished.
 
         - Raises `WorkerStoppingError` once the plan is handed over.
@@ -116,7 +117,7 @@ def _claim(plan_id: int) -> _Claim | None:
     return _Claim(plan, plan.epoch)
 
 
-def _problem(problem: engine.PlanProblem) -> dict[str, Any]:
+def _problem(problem: engine.PlanProblem) -> dict[str, JSONValue]:
     position = problem.position
     return {"reason": problem.reason, "file": position.file, "line": position.line, "column": position.column}
 
@@ -200,7 +201,7 @@ def _learn_passwords(plan: Plan, prepared: calculation.Calculation, kinds: Itera
     return more != policy
 
 
-def _calculate(claim: _Claim, reader: Any, renewer: LeaseRenewer) -> None:
+def _calculate(claim: _Claim, reader: ClusterReader, renewer: LeaseRenewer) -> None:
     plan = claim.plan
     prepared = calculation.prepare(
         plan,
@@ -247,7 +248,7 @@ def _calculate(claim: _Claim, reader: Any, renewer: LeaseRenewer) -> None:
     _complete(claim, prepared, rows, overviewer)
 
 
-def _seal(plan: Plan, stored: PlanRows, bound: dict[str, Any], details: PlanDetails) -> dict[str, str]:
+def _seal(plan: Plan, stored: PlanRows, bound: JSONObject, details: PlanDetails) -> dict[str, str]:
     """Compute the MACs of a plan as it will be stored, after setting what it is bound to."""
     for name, value in bound.items():
         setattr(plan, name, value)

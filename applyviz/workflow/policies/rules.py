@@ -6,12 +6,12 @@ Left out on purpose: exceptions. A plan that must run without the required appro
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from typing import Any
 
+from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.digest.serialize import from_json, to_json
 from applyviz.engine.risks.model import KINDS, RiskKind
 from applyviz.workflow.policies.owners import OwnerRule
@@ -87,12 +87,12 @@ class Rules:
     critical_kinds: tuple[str, ...] = ()
 
 
-def rules_to_json(rules: Rules) -> dict[str, Any]:
+def rules_to_json(rules: Rules) -> dict[str, JSONValue]:
     """Write rules as a version stores them; what is at its default is left out."""
     return dict(to_json(rules))
 
 
-def rules_from_json(data: Mapping[str, Any]) -> Rules:
+def rules_from_json(data: JSONObject) -> Rules:
     """Read rules from their stored form."""
     return from_json(Rules, dict(data))
 

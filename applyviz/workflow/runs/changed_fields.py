@@ -6,8 +6,6 @@ and values. Entries about Secrets that are compared with live hold none of it: e
 
 from __future__ import annotations
 
-from typing import Any
-
 from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.objects.lookups import ABSENT, find_value
 from applyviz.engine.objects.paths import FieldPath, render_path
@@ -37,7 +35,7 @@ def _is_of_server(path: FieldPath) -> bool:
     return first[:1] == ["status"] or (first[:1] == ["metadata"] and first[-1] in _OF_SERVER)
 
 
-def describe_changed_fields(row: ObjectChange, masked: PlannedObject, outcome: Outcome) -> dict[str, Any]:
+def describe_changed_fields(row: ObjectChange, masked: PlannedObject, outcome: Outcome) -> dict[str, JSONValue]:
     """Return {changes: [{path, before, after}]} for a write that was carried out, else {}; `more` counts the rest.
 
     - `masked` is the change of the row as it may be shown.

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import Generic, Self, TypeVar
 
 from django.conf import settings
 from django.db import transaction
@@ -34,10 +34,10 @@ class _Member(Generic[T]):
 
     flow: ObjectFlow[T]
     step: Step | None = None
-    future: Future[Any] | None = None
+    future: Future[object] | None = None
     until: float = 0.0
     is_concluded: bool = False
-    deferred: list[Callable[[], Any]] = field(default_factory=list)
+    deferred: list[Callable[[], object]] = field(default_factory=list)
     ended: list[T] = field(default_factory=list)
 
     def advance(self, value: object = None, error: Exception | None = None) -> None:

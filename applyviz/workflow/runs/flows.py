@@ -17,7 +17,7 @@ T = TypeVar("T")
 class CallCluster:
     """A cluster call; runs in any thread, so it must not use the database. Its exception is thrown into the flow."""
 
-    do: Callable[[], Any]
+    do: Callable[[], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Persist:
       None. The cluster is not called before the write is stored.
     """
 
-    do: Callable[[], Any]
+    do: Callable[[], object]
     can_wait: bool = False
 
 

@@ -11,7 +11,7 @@ import hmac
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 from applyviz import clock
 from applyviz.clusters.server_clock import compare_clocks
@@ -211,7 +211,7 @@ class Journal:
         self.answers[str(entry.sequence)] = recorded_runs.digest_answer(changed.status, changed.answer)
         failpoints.reach("run.recording")
 
-    def _update_result(self, **values: Any) -> None:
+    def _update_result(self, **values: object) -> None:
         gathering.update(ObjectResult(pk=self.result.pk, **values), tuple(values))
 
     def has_earlier_without_answer(self, entry: JournalEntry) -> bool:
@@ -253,7 +253,7 @@ class Journal:
             addon_attempt=self.result.addon_attempt,
         )
         changed = describe_changed_fields(self.result.change, self.masked, found.outcome)
-        detail: dict[str, Any] = {"outcome": found.outcome.value, "detail": found.detail}
+        detail: dict[str, JSONValue] = {"outcome": found.outcome.value, "detail": found.detail}
         detail["differences"] = list(found.differences)
         if self.change.operation in (Operation.DELETE, Operation.REPLACE):
             detail["operation"] = self.change.operation.value

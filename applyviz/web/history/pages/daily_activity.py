@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Any
 from urllib.parse import urlencode
 
 from django.urls import reverse
@@ -15,6 +13,7 @@ from django.utils.translation import ngettext
 
 from applyviz import clock
 from applyviz.workflow.evidence.daily_counts import count_days
+from applyviz.workflow.evidence.name_filters import HistoryFilter
 from applyviz.workflow.foundation.access import Visitor
 
 _DAYS, _MOST_DAYS, _AFTER = 30, 90, 14
@@ -60,7 +59,7 @@ def choose_days(since: date | None, until: date | None, today: date) -> tuple[da
     return first, last
 
 
-def _link(chosen: Mapping[str, Any], **period: date) -> str:
+def _link(chosen: HistoryFilter, **period: date) -> str:
     kept = {name: str(value) for name, value in chosen.items() if name not in ("since", "until")}
     query = urlencode({**kept, **{name: day.isoformat() for name, day in period.items()}})
     return f"{reverse('history:list-entries')}?{query}"
@@ -85,7 +84,7 @@ def _draw(
     )
 
 
-def present_days(wanted: Mapping[str, Any], chosen: Mapping[str, Any], *, for_user: Visitor | None) -> DailyActivity:
+def present_days(wanted: HistoryFilter, chosen: HistoryFilter, *, for_user: Visitor | None) -> DailyActivity:
     """Return the chart of the entries that match a filter.
 
     - `wanted` is the filter with widened names, `chosen` as the person wrote it.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from urllib.parse import urlencode
 
 from django.urls import reverse
@@ -26,7 +25,7 @@ from applyviz.web.runs.pages.results import OUTCOME_STYLES
 from applyviz.workflow.audit.entries import name_action
 from applyviz.workflow.audit.trail import SYSTEM
 from applyviz.workflow.evidence.history import find_page, list_changes
-from applyviz.workflow.evidence.name_filters import widen_names
+from applyviz.workflow.evidence.name_filters import HistoryFilter, widen_names
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Visitor
 from applyviz.workflow.foundation.errors import NotVisibleError
@@ -119,7 +118,7 @@ class EntryPage:
     pruned_policy: str
 
 
-def _address(chosen: Mapping[str, Any], **more: object) -> str:
+def _address(chosen: HistoryFilter, **more: object) -> str:
     """Return the filter as the query of an address."""
     return "?" + urlencode({name: str(value) for name, value in {**chosen, **more}.items()})
 
@@ -257,7 +256,7 @@ def present_entry(entry: AuditEntry, starters: Starters | None = None, *, field:
 
 
 def present_history(
-    chosen: Mapping[str, Any], *, before: int | None, for_user: Visitor | None = None, is_exact: bool = False
+    chosen: HistoryFilter, *, before: int | None, for_user: Visitor | None = None, is_exact: bool = False
 ) -> HistoryPage:
     """Return one page of entries; `before` is a number, so that a long history needs no counting.
 

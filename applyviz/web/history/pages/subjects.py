@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
@@ -19,6 +17,7 @@ from applyviz.web.components.notices import PlanFact
 from applyviz.web.components.owners import present_owner
 from applyviz.web.history.pages.entries import HistoryPage, present_history
 from applyviz.workflow.audit.trail import SYSTEM
+from applyviz.workflow.evidence.name_filters import HistoryFilter
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Visitor
 from applyviz.workflow.foundation.errors import NotVisibleError
@@ -38,7 +37,7 @@ class SubjectPage:
 
 
 def _present(
-    sort: str, name: str, facts: list[PlanFact], chosen: Mapping[str, Any], before: int | None, for_user: Visitor
+    sort: str, name: str, facts: list[PlanFact], chosen: HistoryFilter, before: int | None, for_user: Visitor
 ) -> SubjectPage:
     page = present_history(chosen, before=before, for_user=for_user, is_exact=True)
     facts += _present_ends(chosen, for_user)
@@ -51,7 +50,7 @@ def _seen(for_user: Visitor) -> QuerySet[AuditEntry]:
     return access.visible_entries(AuditEntry.objects.all(), for_user)
 
 
-def _present_ends(chosen: Mapping[str, Any], for_user: Visitor) -> list[PlanFact]:
+def _present_ends(chosen: HistoryFilter, for_user: Visitor) -> list[PlanFact]:
     columns = {"person": "actor_name", "cluster": "cluster", "manager": "field_manager"}
     found = _seen(for_user).filter(**{columns[name]: value for name, value in chosen.items()})
     moments = [found.order_by(order).values_list("at", flat=True).first() for order in ("id", "-id")]
