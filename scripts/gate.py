@@ -81,17 +81,15 @@ class Api:
 
     def __init__(self, url: str, token: str, *, ca_file: str = "", sleep: Callable[[float], None] = time.sleep,
                  clock: Callable[[], float] = time.monotonic) -> None:  # fmt: skip
-        parts = urllib.parse.urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        if (parts := urllib.parse.urlsplit(url)).scheme not in ("http", "https") or not parts.hostname:
             raise GateError(f"{url!r} is not an address", NOT_ASKED)
         if parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
             raise GateError("a token is sent over https only", NOT_ASKED)
         self._root = url.rstrip("/") + "/api/v1/"
         self._token, self._sleep, self._clock = token, sleep, clock
         self._has_answered = False
-        context = ssl.create_default_context(cafile=ca_file or None) if parts.scheme == "https" else None
-        https = [] if context is None else [urllib.request.HTTPSHandler(context=context)]
-        self._opener = urllib.request.build_opener(_NoRedirect(), *https)
+        https = urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=ca_file or None))
+        self._opener = urllib.request.build_opener(_NoRedirect(), https)
 
     def get(self, path: str, **query: str | int) -> dict[str, Any]:
         """Send a GET request; retry while the server is unavailable."""
@@ -175,8 +173,7 @@ def list_files(names: list[str], *, takes_all: bool) -> Iterator[dict[str, str]]
         path = Path(name)
         if not path.exists():
             raise GateError(f"{name} does not exist", NOT_ASKED)
-        found = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
-        for one in found:
+        for one in sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]:
             if path.is_dir() and not takes_all and one.suffix not in EXTENSIONS:
                 continue
             shown = one.relative_to(path).as_posix() if path.is_dir() else one.name
@@ -323,7 +320,8 @@ def _read_arguments(given: list[str]) -> argparse.Namespace:
     parser.add_argument("--prune", action="store_true", help="delete what left the set, as kubectl apply --prune does")
     parser.add_argument("-l", "--selector", default="", help="of the objects to apply and prune")
     parser.add_argument("--all", action="store_true", help="prune whatever the labels, instead of a selector")
-    parser.add_argument("--review", type=int, default=0, help="continue with a review instead of opening one")
+    for name, text in (("review", "continue with it instead of opening one"), ("seen", "plan of it that you read")):
+        parser.add_argument(f"--{name}", type=int, default=0, metavar="NUMBER", help=text)
     parser.add_argument("--plan-only", action="store_true", help="print the plan and end")
     parser.add_argument("--timeout", type=float, default=3600.0, help="seconds to wait for people and the run")
     for name, text in TEXTS.items():
@@ -362,7 +360,10 @@ def _open_review(api: Api, chosen: argparse.Namespace) -> int:
         if any(getattr(chosen, name) for name in KEPT):
             raise GateError("a review keeps how it is applied, what it does and prunes: open a new one", NOT_ASKED)
         if asked := choices | _read_sources(chosen):  # the next plan, which needs its own approval
+            asked["seen"] = chosen.seen or api.get(f"reviews/{chosen.review}/", count=0)["plan"]
             api.post(f"reviews/{chosen.review}/plans/", asked)
+        elif chosen.seen:
+            raise GateError("--seen is for a next plan: name what it changes", NOT_ASKED)
         return int(chosen.review)
     sources = chosen.files, chosen.link, chosen.git_repository, chosen.chart, chosen.patch_objects, lists
     if not chosen.preset and not (any(sources) and chosen.cluster and chosen.title):

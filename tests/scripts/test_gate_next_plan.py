@@ -3,7 +3,7 @@
 import pytest
 
 from scripts import gate
-from tests.scripts.test_gate_options import Api
+from tests.scripts.test_gate_options import SEEN, Api
 
 
 class NextPlanApi(Api):
@@ -30,12 +30,28 @@ def test_choices_about_deletions_make_the_next_plan_of_a_review(flags, asked):
 
     assert gate._open_review(api, gate._read_arguments(["--review", "7", *flags])) == 7
 
-    assert (api.path, api.body) == ("reviews/7/plans/", asked)
+    assert (api.path, api.body) == ("reviews/7/plans/", asked | SEEN)
 
 
 @pytest.mark.parametrize("flags", [["--prune", "--all"], ["-l", "app=a"], ["--applyset", "secrets/a"], ["--delete"]])
 def test_review_keeps_its_operation_and_what_it_prunes(flags):
     with pytest.raises(gate.GateError, match="open a new one") as refused:
         gate._open_review(Api(), gate._read_arguments(["--review", "7", *flags]))
+
+    assert refused.value.status == gate.NOT_ASKED
+
+
+def test_choices_are_about_the_plan_that_was_read():
+    """Without --seen it is the latest plan; with it, a plan that another person made since refuses the choices."""
+    api = NextPlanApi()
+
+    gate._open_review(api, gate._read_arguments(["--review", "7", "--seen", "2", "--replace", "Job"]))
+
+    assert api.body == {"replace": "Job", "seen": 2}
+
+
+def test_a_plan_that_was_read_needs_choices():
+    with pytest.raises(gate.GateError, match="name what it changes") as refused:
+        gate._open_review(Api(), gate._read_arguments(["--review", "7", "--seen", "2"]))
 
     assert refused.value.status == gate.NOT_ASKED

@@ -4,7 +4,7 @@ import pytest
 
 from scripts import gate
 from tests.scripts.test_gate_next_plan import NextPlanApi
-from tests.scripts.test_gate_options import Api
+from tests.scripts.test_gate_options import SEEN, Api
 
 GIT = {"git_repository": "https://git.example/shop", "git_ref": "main"}
 
@@ -29,7 +29,7 @@ def test_sources_make_the_next_plan_of_a_review(flags, asked):
 
     assert gate._open_review(api, gate._read_arguments(["--review", "7", *flags])) == 7
 
-    assert (api.path, api.body) == ("reviews/7/plans/", asked)
+    assert (api.path, api.body) == ("reviews/7/plans/", asked | SEEN)
 
 
 def test_files_and_values_make_the_next_plan_of_a_review(tmp_path):

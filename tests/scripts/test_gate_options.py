@@ -7,12 +7,17 @@ import pytest
 
 from scripts import gate
 
+SEEN = {"seen": 3}
+
 
 class Api:
-    """Keeps what it is asked to open."""
+    """Keeps what it is asked to open; plan 3 is the latest of each review."""
 
     def __init__(self) -> None:
         self.body = {}
+
+    def get(self, _path, **_query):
+        return {"plan": 3}
 
     def post(self, path, body):
         self.body = body
@@ -136,7 +141,7 @@ def test_moves_of_ownership_are_sent_with_a_new_review_and_as_the_next_plan_of_o
     gate._open_review(again, gate._read_arguments(["--review", "7", *MOVE_FLAGS, *taken]))
 
     assert {name: api.body.get(name) for name in MOVES} == MOVES
-    assert again.body == MOVES | {"take_fields": "apps/Deployment/shop/web .spec.paused"}
+    assert again.body == MOVES | SEEN | {"take_fields": "apps/Deployment/shop/web .spec.paused"}
 
 
 LEFT_OUT = {"leave_out": "batch/Job/shop/a\ncore/Secret/shop/b", "leave_out_reason": "later"}
@@ -157,7 +162,7 @@ def test_next_plan_of_a_review_leaves_objects_out():
     api = Api()
 
     assert gate._open_review(api, gate._read_arguments(["--review", "7", *FLAGS])) == 7
-    assert api.body == LEFT_OUT
+    assert api.body == LEFT_OUT | SEEN
 
     api = Api()
     gate._open_review(api, gate._read_arguments(["--review", "7"]))
@@ -174,7 +179,7 @@ def test_addons_that_are_planned_anyway_are_sent_with_a_review_and_its_next_plan
     gate._open_review(following, gate._read_arguments(["--review", "7", *flags]))
 
     assert first.body["addons_anyway"] == "dns.addons.k8s.io\nweb"
-    assert following.body == {"addons_anyway": "dns.addons.k8s.io\nweb"}
+    assert following.body == SEEN | {"addons_anyway": "dns.addons.k8s.io\nweb"}
 
 
 def test_addons_of_a_channel_are_printed_with_their_reason():
@@ -273,7 +278,7 @@ def test_lists_of_patches_and_moves_come_from_files(tmp_path):
     gate._open_review(patched, gate._read_arguments(["--patches", str(tmp_path / "patches.json"), *target]))
     gate._open_review(again, gate._read_arguments(["--review", "7", "--moves", str(tmp_path / "moves.json")]))
 
-    assert (new.body["moves"], patched.body["patches"], again.body) == (moves, patches, {"moves": moves})
+    assert (new.body["moves"], patched.body["patches"], again.body) == (moves, patches, {"moves": moves} | SEEN)
 
 
 def test_list_that_is_not_json_is_an_error(tmp_path, monkeypatch, capsys):
