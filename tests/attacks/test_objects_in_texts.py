@@ -91,7 +91,7 @@ def list_texts(value: Any) -> Iterator[str]:
     """Yield every text of a value, and what each of them holds encoded."""
     if isinstance(value, str):
         yield from (value, *decode_all(value).texts)
-    for below in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+    for below in value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ():
         yield from list_texts(below)
 
 
@@ -138,6 +138,49 @@ def test_no_spelling_of_yaml_shows_a_secret(text: str) -> None:
     assert "Secret" in yaml.safe_load(text % CANARY).__repr__()
 
     shown = [one for carry in CARRIERS.values() for one in list_shown(carry(text % CANARY))]
+
+    assert not any(map(holds_canary, shown))
+
+
+GATEWAY = """\
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata:
+  name: shop
+spec:
+  listeners:
+  - name: https
+    tls:
+      certificateRefs:
+      - kind: Secret
+        name: shop-tls
+"""
+BESIDE = {
+    "the reference holds a value": GATEWAY.replace("name: shop-tls", "name: shop-tls\n        opening: %s"),
+    "the reference holds a map": GATEWAY.replace("name: shop-tls", "name: {opening: %s}"),
+    "a Secret with a misspelled field": GATEWAY + "---\nkind: Secret\nmetadata: {name: a}\nopening: %s\n",
+    "the same, of other letters": GATEWAY + "---\nkInd: ' secret'\nmetadata: {name: a}\nopening: %s\n",
+    "a Secret without metadata": GATEWAY + "---\nkind: Secret\nopening: %s\n",
+    "a Secret in a text of it": GATEWAY + "  note: |\n    kind: Secret\n    metadata: {name: a}\n    opening: %s\n",
+    "JSON in a text of it": GATEWAY + """  note: 'see {"kind": "Secret", "metadata": {}, "opening": "%s"}'\n""",
+    "JSON in a name": GATEWAY.replace("shop-tls", """'{"kind": "Secret", "opening": "%s"}'"""),
+    "a comment": GATEWAY + "# kind: Secret\n# opening: %s\n",
+    "an alias": GATEWAY.replace("kind: Secret", "kind: &a Secret") + "---\nkind: *a\nopening: %s\n",
+    "a merge": GATEWAY + "note:\n  <<: {kind: Secret}\n  opening: %s\n",
+    "a field of data": GATEWAY + "data: {opening: %s}\n",
+    "no YAML": GATEWAY + "opening: [%s\n",
+}
+
+
+def test_a_text_that_only_refers_to_a_secret_is_shown() -> None:
+    shown = [shown for _, shown in list_shown(CARRIERS["data"](GATEWAY))]
+
+    assert all("certificateRefs" in json.dumps(one) for one in shown)
+
+
+@pytest.mark.parametrize("case", BESIDE)
+def test_a_reference_to_a_secret_shows_no_value_beside_it(case: str) -> None:
+    shown = [one for carry in CARRIERS.values() for one in list_shown(carry(BESIDE[case] % CANARY))]
 
     assert not any(map(holds_canary, shown))
 

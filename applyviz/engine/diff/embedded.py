@@ -1,7 +1,7 @@
 """Detect Secrets inside text: read a string as JSON, YAML or base64.
 
-Both `masking` and `repeating` use this module, so that they agree on what a Secret is. Left out: a real YAML parse;
-text that looks like a Secret in YAML counts as one.
+Both `masking` and `repeating` use this module, so that they agree on what a Secret is. Text that looks like a Secret in
+YAML counts as one, unless it can be read as YAML and only refers to Secrets.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from applyviz.engine.diff.embedded_documents import read_yaml
 from applyviz.engine.objects.values import JSONObject, JSONValue
 
 # A reference to a Secret has no data; a manifest of one does.
@@ -25,6 +26,16 @@ _YAML_SECRET = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 
+_METADATA = re.compile(r"""(?<![a-z])metadata["']?\s*[:=]""", re.IGNORECASE)
+_IS_SECRET = re.compile(r"\W*secret(?:s|list)?\b", re.IGNORECASE)
+# A reader skips comments, but one may hold a Secret all the same.
+_NOTED = re.compile(r"(?:^|\s)#.*(?:kind|data)", re.IGNORECASE | re.MULTILINE)
+_OF_REFERENCES = frozenset(
+    {
+        *("apiVersion", "apiGroup", "group", "version", "kind", "name", "namespace", "uid", "resourceVersion"),
+        *("key", "fieldPath", "optional"),
+    }
+)
 _NO_LETTER = re.compile("[^a-z]+")
 # The fields of a Secret that are shown, with the type that they have then.
 _SHOWN: Mapping[str, type] = {"apiVersion": str, "kind": str, "type": str, "immutable": bool, "metadata": dict}
@@ -110,4 +121,23 @@ def looks_secret(text: str) -> bool:
         return False
     if '"data"' in lower or "stringdata" in lower:
         return True
-    return _YAML_FIELD.search(text) is not None and _YAML_SECRET.search(text) is not None
+    if _YAML_FIELD.search(text) is None or _YAML_SECRET.search(text) is None:
+        return False
+    return _YAML_FIELD.search(_METADATA.sub(" ", text)) is not None or not _only_refers(text)
+
+
+def _only_refers(text: str) -> bool:
+    """Return whether a text is YAML without doubt, and what it calls a Secret are references: names without values."""
+    documents = None if _NOTED.search(text) else read_yaml(text)
+    return documents is not None and all(map(_holds_no_secret, documents))
+
+
+def _holds_no_secret(value: JSONValue) -> bool:
+    if isinstance(value, Mapping):
+        is_named = any(name.strip().lower() == "kind" and _IS_SECRET.match(str(value[name])) for name in value)
+        if is_named and not all(name in _OF_REFERENCES and isinstance(value[name], str) for name in value):
+            return False
+        return all(_holds_no_secret(name) and _holds_no_secret(value[name]) for name in value)
+    if isinstance(value, list):
+        return all(map(_holds_no_secret, value))
+    return not (isinstance(value, str) and mentions_secret(value) and "kind" in value.lower())
