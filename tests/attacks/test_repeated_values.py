@@ -12,15 +12,16 @@ from collections.abc import Callable
 import pytest
 import yaml
 
-from applyviz.engine.diff.given_credentials import list_credentials
+from applyviz.engine.diff.given_credentials import MASK, list_credentials, list_defaults
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.errors import SourceError
 from applyviz.sources.bundle import BundledFile, SourceBundle
-from applyviz.sources.charts import rendering
+from applyviz.sources.charts import packages, rendering
 from applyviz.sources.charts.model import ChartPackage, ChartSource, ChartTarget
 from applyviz.sources.kustomize import render
 from applyviz.sources.rendering.job import Rendered, RenderJob, RenderLimits
 from applyviz.workflow.plans.chart_notes import mask_notes
+from tests import charts
 from tests.pace import measure
 
 pytestmark = pytest.mark.attacks
@@ -100,6 +101,43 @@ def test_an_error_of_helm_repeats_no_given_value(name: str) -> None:
         rendering.render(package, source, {}, target=ChartTarget("default"), run=say(errors))
 
     assert CANARY not in str(raised.value)
+
+
+OWN = {"Chart.yaml": "apiVersion: v2\nname: shop\nversion: 1.0.0\n", "templates/NOTES.txt": "a", "values.yaml": ""}
+PACKAGES: dict[str, Callable[[str], ChartPackage]] = {
+    "folder": lambda text: packages.read_folder(charts.folder({**OWN, "values.yaml": text}), "shop"),
+    "archive": lambda text: packages.read_archive(charts.archive({**OWN, "values.yaml": text}), "shop.tgz", {}),
+    "sub-chart": lambda text: packages.read_archive(charts.archive({**OWN, "charts/db/values.yaml": text}), "a", {}),
+    "packed sub-chart": lambda text: ChartPackage(
+        {
+            **{name: content.encode() for name, content in OWN.items()},
+            "charts/db-1.0.0.tgz": charts.archive({**OWN, "values.yaml": text}, "db"),
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize("shape", PACKAGES)
+def test_nothing_repeats_the_own_values_of_a_chart(shape: str, name: str) -> None:
+    """In an error, the release notes and the warnings."""
+    package, target, source = PACKAGES[shape](VALUES[name]), ChartTarget("default"), ChartSource("shop")
+    written = Rendered(0, f'notes: "see {CANARY}"'.encode(), "")
+
+    with pytest.raises(SourceError, match="execution error") as raised:
+        rendering.render(package, source, {}, target=target, run=say(f"Error: execution error: {CANARY}"))
+    found = rendering.render(package, source, {}, target=target, run=lambda *_: written)
+
+    assert CANARY not in str(raised.value)
+    assert found.notes == f"see {CANARY}"
+    assert mask_notes(found.notes, [], [], found.credentials) == f"see {MASK}"
+
+
+def test_the_name_of_a_key_is_no_credential_of_a_chart() -> None:
+    """Notes say which key of a Secret to read."""
+    text = f"secretKeys: {{userPasswordKey: password, adminPasswordKey: admin-password}}\npassword: {CANARY}\n"
+
+    assert list_defaults(text) == {CANARY}
 
 
 @pytest.mark.parametrize(

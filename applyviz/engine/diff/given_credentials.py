@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from applyviz.engine.diff.credentials import redact
+from applyviz.engine.diff.credentials import names_credential, redact
 from applyviz.engine.diff.embedded import decode_secret, looks_secret
 from applyviz.engine.diff.repeating import list_forms
 
@@ -18,6 +18,7 @@ MASK = "••••••"
 _SHORTEST = 4
 # Each repetition is followed by what it cannot match itself, or gives nothing back: a line is read once.
 _VALUE = re.compile(r"""^[ \t]*+(?:-[ \t]++)?(?:["']?([\w.\-/]{1,200})["']?[ \t]*+[:=])?[ \t]*+(\S.*)$""", re.MULTILINE)
+_WORDS = re.compile(r"[a-z]+(?:-[a-z]+)*")
 # What a Secret, or a kustomization that makes one, shows.
 _SHOWN = frozenset({"apiVersion", "kind", "name", "namespace", "type", "namePrefix", "nameSuffix", "resources"})
 
@@ -34,6 +35,11 @@ def list_credentials(text: str) -> frozenset[str]:
     if looks_secret(text) or "secretGenerator" in text:
         found.update(_list_values(text))
     return frozenset(found)
+
+
+def list_defaults(text: str) -> frozenset[str]:
+    """Return the credentials that the default values of a chart name, without words that name the key of a Secret."""
+    return frozenset(one for one in list_credentials(text) if not (_WORDS.fullmatch(one) and names_credential(one)))
 
 
 def _list_values(text: str) -> Iterator[str]:

@@ -71,9 +71,11 @@ class RenderedChart:
     """The rendered templates in their order, each as a file, and the release notes.
 
     - `facts` become the provenance of every file; `warnings` are what helm said beside them, one per line.
+    - `credentials`: what the default values name as one; notes and warnings may repeat it.
     """
 
     files: tuple[BundledFile, ...]
     notes: str
     facts: Mapping[str, str]
     warnings: str = ""
+    credentials: frozenset[str] = field(default=frozenset(), repr=False)

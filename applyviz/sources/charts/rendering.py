@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from applyviz.engine.diff.given_credentials import hide_credentials, list_credentials
+from applyviz.engine.diff.given_credentials import hide_credentials, list_credentials, list_defaults
 from applyviz.engine.objects.errors import SourceError
 from applyviz.sources.bundle import BundledFile
 from applyviz.sources.charts import packages
@@ -103,11 +103,17 @@ def find_warnings(errors: str) -> str:
     return "\n".join(dict.fromkeys(texts))[:_MOST_WARNINGS]
 
 
-def _run_helm(job: RenderJob, source: ChartSource, run: Runner) -> Rendered:
+def _list_values(package: ChartPackage) -> Iterator[str]:
+    """Yield the default values of a chart and of its sub-charts, packed ones included."""
+    for files in (package.files, *_list_packed(package.files)):
+        yield from (data.decode("utf-8", "replace") for name, data in files.items() if "values" in name)
+
+
+def _run_helm(job: RenderJob, package: ChartPackage, source: ChartSource, run: Runner) -> Rendered:
     found = run(job, DEFAULT_LIMITS)
     if found.code:
-        values = (data for name, data in job.files if "values" in name)
-        given = {one for data in values for one in list_credentials(data.decode("utf-8", "replace"))}
+        values = (data.decode("utf-8", "replace") for name, data in job.files if name.startswith("values/"))
+        given = {one for text in (*values, *_list_values(package)) for one in list_credentials(text)}
         message = hide_credentials(find_error(found.errors) or found.last_error, given)
         raise SourceError(f"helm cannot render the chart: {_name_values(source, message)}")
     return found
@@ -116,13 +122,13 @@ def _run_helm(job: RenderJob, source: ChartSource, run: Runner) -> Rendered:
 def split_templates(output: bytes, chart: str) -> dict[str, bytes]:
     """Return the documents of each template, templates and documents in the order in which helm printed them."""
     parts = _SOURCE.split(output)
-    found: dict[str, bytes] = {}
+    found: dict[str, list[bytes]] = {}
     if parts[0].strip():
-        found[chart] = parts[0]
+        found[chart] = [parts[0]]
     for name, text in zip(parts[1::2], parts[2::2], strict=True):
         shown = name.decode("utf-8", "replace")[:390]
-        found[shown] = found.get(shown, b"") + b"---\n# Source: " + name + b"\n" + text
-    return found
+        found.setdefault(shown, []).append(b"---\n# Source: " + name + b"\n" + text)
+    return {name: b"".join(documents) for name, documents in found.items()}
 
 
 def _read_notes(package: ChartPackage, arguments: Sequence[str], values: Mapping[str, bytes], run: Runner) -> str:
@@ -202,11 +208,12 @@ def render(
     arguments = (release, *_list_arguments(release, tuple(values), target))
     path, files = _place_chart(package)
     job = RenderJob(HELM, ("template", release, path, *arguments[1:]), tuple({**files, **values}.items()))
-    found = _run_helm(job, source, run)
+    found = _run_helm(job, package, source, run)
     provenance = _describe(facts, release, package, target)
     rendered = tuple(
         BundledFile(name, data, {**provenance, "template": name})
         for name, data in split_templates(found.output, facts.name).items()
     )
     notes = _read_notes(package, arguments, values, run)
-    return RenderedChart(rendered, notes, provenance, find_warnings(found.errors))
+    known = frozenset(one for text in _list_values(package) for one in list_defaults(text))
+    return RenderedChart(rendered, notes, provenance, find_warnings(found.errors), known)

@@ -36,8 +36,11 @@ def _list_values(obj: JSONObject) -> Iterator[str]:
         yield from (text, *list_credentials(text))
 
 
-def mask_notes(notes: str, files: Iterable[ParsedFile], values: Iterable[bytes]) -> str:
-    """Return release notes without credentials; `values` are the values files and texts that a person gave."""
+def mask_notes(notes: str, files: Iterable[ParsedFile], values: Iterable[bytes], known: Iterable[str] = ()) -> str:
+    """Return release notes without credentials.
+
+    - `values`: the values files and texts that a person gave; `known`: the credentials of the chart's own values.
+    """
     found = {value for file in files for document in file.documents for value in _list_values(document.obj)}
     found.update(value for text in values for value in list_credentials(text.decode("utf-8", "replace")))
-    return hide_credentials(notes[:MOST], found)
+    return hide_credentials(notes[:MOST], found.union(known))

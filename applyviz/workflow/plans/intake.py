@@ -306,7 +306,8 @@ def _add_notes(bundle: SourceBundle, rendered: _ChartIntake, files: tuple[Parsed
     if rendered.chart is None:
         return bundle
     given = {"notes": rendered.chart.notes, "warnings": rendered.chart.warnings}
-    texts = {name: mask_notes(text, files, rendered.values) for name, text in given.items() if text}
+    known = rendered.chart.credentials
+    texts = {name: mask_notes(text, files, rendered.values, known) for name, text in given.items() if text}
     files_with_notes = tuple(
         replace(file, provenance={**file.provenance, **texts}) if charts.is_rendered(file) else file
         for file in bundle.files

@@ -93,10 +93,12 @@ def test_chart_is_rendered_for_the_cluster_and_its_hooks_are_left_out(as_alice, 
     assert "notes" not in entry.detail["chart"]
 
 
-def test_release_notes_hold_no_credential(as_alice, jobs):
+@pytest.mark.parametrize("values", ["adminPassword: hunter-two", ""])
+def test_release_notes_hold_no_credential(as_alice, jobs, values):
+    """Without values, it is the one in the chart's own."""
     rows.make_cluster()
 
-    as_alice.post(URL, bring_archive(chart_values="adminPassword: hunter-two"))
+    as_alice.post(URL, bring_archive(chart_values=values))
 
     notes = Plan.objects.get().revision.provenance["chart"]["notes"]
     assert notes == "Thank you.\nPassword ••••••, key ••••••, ••••••\n<b>x</b>"
