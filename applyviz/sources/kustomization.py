@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import posixpath
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from applyviz.engine.manifests.limits import ReadLimits
@@ -17,6 +17,7 @@ from applyviz.engine.manifests.stream import decode_text, split_documents
 from applyviz.engine.manifests.yaml_tree import TreeReader
 from applyviz.engine.objects.errors import ManifestError, SourceError
 from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.sources.upload import holds_prefix
 
 NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _PATH_LISTS = (
@@ -40,11 +41,12 @@ _LIMITS = ReadLimits(depth=50, values=100_000, document_bytes=1024 * 1024)
 @dataclass(slots=True)
 class _Scan:
     files: Mapping[str, bytes]
+    names: Sequence[str]
     problems: list[str] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
 
     def is_folder(self, name: str) -> bool:
-        return name in ("", ".") or any(file.startswith(name + "/") for file in self.files)
+        return name in ("", ".") or holds_prefix(self.names, f"{name}/")
 
     def scan_folder(self, folder: str) -> None:
         if folder in self.seen:
@@ -135,7 +137,7 @@ def check_kustomization(files: Mapping[str, bytes], folder: str) -> None:
     """Raise `SourceError` with every reason why a kustomization may not be rendered."""
     if posixpath.basename(folder) in NAMES and posixpath.normpath(folder) in files:
         raise SourceError(f"{folder} is the file of a kustomization: name its folder, or . for the root")
-    scan = _Scan(files)
+    scan = _Scan(files, sorted(files))
     scan.scan_folder("" if folder in ("", ".") else posixpath.normpath(folder))
     for name, data in files.items():
         if any(mark in data for mark in _FUNCTION_MARKS):

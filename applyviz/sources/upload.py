@@ -9,7 +9,8 @@ from __future__ import annotations
 import posixpath
 import re
 import unicodedata
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -55,6 +56,12 @@ def clean_path(path: str) -> str:
     """Return a path from the root of a tree as the tree names it; "" is the root. `..` in front stays."""
     found = posixpath.normpath(path.strip().strip("/") or ".")
     return "" if found == "." else found
+
+
+def holds_prefix(names: Sequence[str], prefix: str) -> bool:
+    """Return whether one of the sorted names begins with a prefix, without looking at each."""
+    at = bisect_left(names, prefix)
+    return at < len(names) and names[at].startswith(prefix)
 
 
 def is_manifest_name(name: str) -> bool:

@@ -1,17 +1,19 @@
-"""Hostile charts: archives that never end, and registries that ask for the tokens of internal hosts."""
+"""Hostile charts and trees: archives that never end, endless parts, and registries that ask for tokens of others."""
 
 from __future__ import annotations
 
 import gzip
 import io
 import tarfile
+from collections.abc import Callable
 
 import pytest
 import urllib3
 
 from applyviz.engine.objects.errors import SourceError
-from applyviz.sources.charts import fetching, tar
-from applyviz.sources.charts.model import ChartSource
+from applyviz.sources import kustomization
+from applyviz.sources.charts import fetching, packages, rendering, tar
+from applyviz.sources.charts.model import ChartFacts, ChartPackage, ChartSource
 from applyviz.sources.charts.packages import MOST_UNPACKED, read_archive
 from applyviz.sources.pinned import FetchPolicy, FetchTarget, PinnedClient
 from tests.attacks.test_size import SECONDS
@@ -75,6 +77,24 @@ def test_members_that_are_no_files_cost_little():
     found, seconds = measure(read_archive, gzip.compress(data, 1), "shop.tgz", {})
 
     assert (set(found.files), seconds < 2 * SECONDS) == ({"Chart.yaml"}, True)
+
+
+MANY = {f"deep/folder/f{n}.yaml": b"" for n in range(2_000)}
+WORK: dict[str, Callable[[], object]] = {
+    "documents of one template": lambda: rendering.split_templates(b"---\n# Source: a/b.yaml\na: bcde\n" * 60_000, "a"),
+    "sub-charts that are not there": lambda: packages.find_missing(
+        ChartPackage({f"charts/x{n}/a": b"" for n in range(5_000)}),
+        ChartFacts("a", "1", dependencies=tuple((f"d{n}", "1") for n in range(6_000))),
+    ),
+    "references to one folder": lambda: kustomization.check_kustomization(
+        {**MANY, "kustomization.yaml": b"resources: [" + b"z," * 60_000 + b"z]", "z/kustomization.yaml": b"{}"}, ""
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_many_small_parts_are_put_together_in_linear_time(name: str):
+    assert measure(WORK[name])[1] < SECONDS
 
 
 @pytest.mark.parametrize("form", [tarfile.PAX_FORMAT, tarfile.GNU_FORMAT, tarfile.USTAR_FORMAT])

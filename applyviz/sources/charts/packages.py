@@ -16,7 +16,7 @@ from applyviz.engine.objects.errors import ManifestError, SourceError
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.sources.charts import tar
 from applyviz.sources.charts.model import ChartFacts, ChartPackage
-from applyviz.sources.upload import clean_name
+from applyviz.sources.upload import clean_name, holds_prefix
 
 CHART_FILE = "Chart.yaml"
 ARCHIVES = (".tgz", ".tar.gz")
@@ -128,8 +128,5 @@ def _list_below(package: ChartPackage) -> set[str]:
 def find_missing(package: ChartPackage, facts: ChartFacts) -> tuple[str, ...]:
     """Return the sub-charts that Chart.yaml names and the chart does not hold; a folder may have another name."""
     below = _list_below(package)
-    return tuple(
-        name
-        for name, _ in facts.dependencies
-        if name not in below and not any(one.startswith(f"{name}-") and is_archive_name(one) for one in below)
-    )
+    archives = sorted(filter(is_archive_name, below))
+    return tuple(name for name, _ in facts.dependencies if name not in below and not holds_prefix(archives, f"{name}-"))
