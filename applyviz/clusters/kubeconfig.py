@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 import yaml
@@ -23,6 +25,9 @@ from applyviz.sources.addresses import find_link_local
 
 MAX_BYTES = 512 * 1024
 _MAX_DEPTH = 32
+# What a header and TLS can carry: anything else fails only when the first request is sent.
+_TOKEN = re.compile(r"[!-~]*")
+_LABELS = re.compile(r"(?=.{1,253}\Z)[A-Za-z0-9_-]{1,63}(?:\.[A-Za-z0-9_-]{1,63})*")
 _CLUSTER_TAKEN = frozenset({"server", "certificate-authority-data", "tls-server-name", "extensions"})
 _USER_TAKEN = frozenset({"token", "client-certificate-data", "client-key-data", "extensions"})
 _REASONS = {
@@ -94,7 +99,8 @@ def _refusals(where: str, given: Mapping[str, JSONValue], taken: frozenset[str])
 def _check_server(server: str) -> list[str]:
     try:
         parts = urlsplit(server)
-        has_host, _ = bool(parts.hostname), parts.port
+        # The resolver encodes a name in this way, and fails at an empty or a long label.
+        has_host, _ = bool((parts.hostname or "").encode("idna")), parts.port
     except ValueError:
         return ["cluster: `server` is not a URL"]
     if parts.scheme != "https" or not has_host:
@@ -112,6 +118,14 @@ def _check_host(host: str) -> Iterator[str]:
         return  # a name: the connection checks the address that it resolves to
     if find_link_local(str(entry[4][0]) for entry in found):
         yield "cluster: `server` is a link-local address or a metadata service of a cloud; no cluster is there"
+
+
+def _is_name(text: str) -> bool:
+    """Return whether TLS can ask for a name: labels of a host name, or an address; "" asks for that of the server."""
+    try:
+        return not text or bool(_LABELS.fullmatch(text) or ip_address(text))
+    except ValueError:
+        return False
 
 
 def _check_data(where: str, name: str, text: str) -> list[str]:
@@ -160,8 +174,10 @@ def _check(cluster: Mapping[str, JSONValue], user: Mapping[str, JSONValue]) -> l
     reasons += _check_data("cluster", "certificate-authority-data", _text(cluster, "certificate-authority-data"))
     for name in ("client-certificate-data", "client-key-data"):
         reasons += _check_data("user", name, _text(user, name))
-    if any(character in _text(user, "token") for character in "\r\n"):
-        reasons.append("user: `token` must be one line")
+    if not _TOKEN.fullmatch(_text(user, "token")):
+        reasons.append("user: `token` must be one line of printable ASCII without blanks")
+    if not _is_name(_text(cluster, "tls-server-name")):
+        reasons.append("cluster: `tls-server-name` must be a host name or an address")
     if bool(_text(user, "client-certificate-data")) != bool(_text(user, "client-key-data")):
         reasons.append("user: a client certificate needs its key, and the key its certificate")
     if not _text(user, "token") and not _text(user, "client-certificate-data"):

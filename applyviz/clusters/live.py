@@ -210,7 +210,8 @@ def from_credential(credential: Credential) -> LiveTransport:
     if credential.tls_server_name:
         made.tls_server_name = credential.tls_server_name
     if credential.ca_data:
-        made.ca_cert_data = base64.b64decode(credential.ca_data).decode("ascii")
+        # TLS reads text of ASCII only; comments between the certificates of a bundle may be in any language.
+        made.ca_cert_data = base64.b64decode(credential.ca_data).decode("ascii", "ignore")
     if credential.client_certificate_data:
         folder = tempfile.TemporaryDirectory(prefix="applyviz-")
         made.cert_file = _write_private(Path(folder.name), "tls.crt", credential.client_certificate_data)

@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from applyviz.clusters.kubeconfig import KubeconfigError, read_kubeconfig
+from applyviz.clusters.live import from_credential
 
 PEM = base64.b64encode(b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n").decode()
 
@@ -106,7 +107,7 @@ def test_all_reasons_come_at_once():
 @pytest.mark.parametrize(
     "server",
     ["http://api.example", "https://", "ftp://api.example", "api.example", "https://user:pw@api.example",
-     "https://api.example/?x=1", "https://api.example:99999", "https://[::1", ""],
+     "https://a..b", f"https://{'a' * 64}.example", "https://api.example/?x=1", "https://api.example:99999", "https://[::1", ""],
 )  # fmt: skip
 def test_server_must_be_plain_https(server):
     assert any("server" in reason for reason in reasons(build(cluster={"server": server})))
@@ -117,8 +118,30 @@ def test_certificates_must_be_pem(data):
     assert any("certificate-authority-data" in r for r in reasons(build(cluster={"certificate-authority-data": data})))
 
 
-def test_token_must_be_one_line():
-    assert reasons(build(user={"token": "a\r\nHost: evil"})) == ("user: `token` must be one line",)
+@pytest.mark.parametrize("token", ["a\r\nHost: evil", "a b", "\N{EURO SIGN}", "a\x00", "a\x7f"])
+def test_token_must_be_what_a_header_carries(token):
+    assert reasons(build(user={"token": token})) == (
+        "user: `token` must be one line of printable ASCII without blanks",
+    )
+
+
+@pytest.mark.parametrize("name", ["a..b", ".a", "a" * 64, "a\x00b", "a b", "\N{EURO SIGN}", "a." * 130 + "a", "[::1]"])
+def test_name_of_the_server_must_be_one_that_tls_asks_for(name):
+    assert reasons(build(cluster={"tls-server-name": name})) == (
+        "cluster: `tls-server-name` must be a host name or an address",
+    )
+
+
+@pytest.mark.parametrize("name", ["api.example", "a_b-1", "10.0.0.1", "fd00::1"])
+def test_name_of_the_server_is_taken(name):
+    assert read_kubeconfig(build(cluster={"tls-server-name": name})).tls_server_name == name
+
+
+def test_certificates_may_have_comments_in_any_language():
+    bundle = base64.b64encode("# Autorit\u00e9\n-----BEGIN CERTIFICATE-----\nAAAA\n".encode()).decode()
+    credential = read_kubeconfig(build(cluster={"certificate-authority-data": bundle}))
+
+    assert from_credential(credential).server == "https://api.example:6443"
 
 
 def test_key_and_certificate_belong_together():
