@@ -107,7 +107,8 @@ def test_all_reasons_come_at_once():
 @pytest.mark.parametrize(
     "server",
     ["http://api.example", "https://", "ftp://api.example", "api.example", "https://user:pw@api.example",
-     "https://a..b", f"https://{'a' * 64}.example", "https://api.example/?x=1", "https://api.example:99999", "https://[::1", ""],
+     "https://a..b", f"https://{'a' * 64}.example", "https://api.example/?x=1", "https://api.example:99999",
+     "https://[::1", ""],
 )  # fmt: skip
 def test_server_must_be_plain_https(server):
     assert any("server" in reason for reason in reasons(build(cluster={"server": server})))

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from applyviz.engine.objects.quantities import canonical_quantity
 from applyviz.engine.objects.values import JSONObject, get_at
-from applyviz.kubernetes.parity.quantities import canonical_quantity
 from applyviz.sandbox.api.ages import render_age
 from applyviz.sandbox.api.columns import (
     AGE,

@@ -82,6 +82,17 @@ def test_parameters_that_all_writes_share_are_printed_once(team: Team) -> None:
     assert holds(text, "Each PATCH below has the parameters fieldManager=applyviz&fieldValidation=Strict&force=false")
     assert "Other parameters" not in text
     assert text.count("fieldManager") == 1
+    assert holds(text, "Each request below: server-side apply of everything this manager sets")
+    assert text.count("server-side apply of") == 1
+
+
+def test_effects_that_differ_are_in_their_lines(team: Team) -> None:
+    team.apply(config_map("a", a="1"), **CLIENT)
+    text = list_tab(team, team.plan(config_map("a", a="2") + "---\n" + config_map("b", a="1"), **CLIENT))
+
+    assert "Each request below" not in text
+    assert holds(text, "changes only the fields in the body")
+    assert holds(text, "creates the object")
 
 
 def test_parameters_of_a_single_write_are_in_its_line(team: Team) -> None:

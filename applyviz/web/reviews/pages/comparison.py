@@ -264,7 +264,7 @@ def _format_value(value: JSONValue, *, is_before: bool = False) -> str:
     shown = _show(value)
     if shown is None:
         return _("unset") if is_before else _("removed")
-    return _("a different long value") if shown.is_long else shown.text
+    return _("a long value") if shown.is_long else shown.text
 
 
 def _describe_field(move: FieldMove) -> str:
@@ -273,12 +273,15 @@ def _describe_field(move: FieldMove) -> str:
     pairs = (("", move.after), (_("live"), move.live), (_("manifest"), move.manifest))
     for word, pair in pairs:
         if pair is not None:
-            return " ".join(
-                filter(
-                    None, (f"{text}:", word, _format_value(pair.first, is_before=True), "→", _format_value(pair.second))
-                )
-            )
+            return " ".join(filter(None, (f"{text}:", word, _format_pair(pair))))
     return text
+
+
+def _format_pair(pair: Pair) -> str:
+    shown = [_show(value) for value in (pair.first, pair.second)]
+    if all(side is not None and side.is_long for side in shown):
+        return _("its long value differs")
+    return f"{_format_value(pair.first, is_before=True)} → {_format_value(pair.second)}"
 
 
 def _describe_answers(ref: ObjectRef, decided: Sequence[Resolution]) -> str:

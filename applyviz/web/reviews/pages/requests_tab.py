@@ -76,6 +76,7 @@ class RequestsTab:
 
     - `schemas`: method and address of the schemas of these objects, which are read before the objects.
     - `shared`: parameters that the lines do not repeat; `has_query`: whether a line has others.
+    - `effect`: the effect of every line if they all have the same.
     """
 
     rows: tuple[ObjectRequests, ...]
@@ -88,6 +89,7 @@ class RequestsTab:
     schemas: tuple[tuple[str, str], ...] = ()
     shared: tuple[SharedParameters, ...] = ()
     has_query: bool = False
+    effect: str = ""
 
 
 def _list_parameters(request: Request) -> list[str]:
@@ -103,6 +105,12 @@ def _find_shared(requests: Sequence[Request]) -> dict[str, list[str]]:
         if count == writes[method] > 1:
             shared.setdefault(method, []).append(one)
     return shared
+
+
+def _find_effect(lines: Iterable[RequestLine]) -> str:
+    """Return the effect that several lines share; "" if there are others, or only one line."""
+    effects = Counter(str(line.about) for line in lines)
+    return next(iter(effects)) if len(effects) == 1 and effects.total() > 1 else ""
 
 
 def _present_lines(
@@ -151,6 +159,7 @@ def present_requests(context: PlanContext, *, page: int) -> RequestsTab:
         rows=rows,
         shared=tuple(SharedParameters(method, "&".join(parameters)) for method, parameters in shared.items()),
         has_query=any(line.parameters for row in rows for line in row.lines),
+        effect=_find_effect(line for row in rows for line in row.lines),
         schemas=tuple(dict.fromkeys((step.method, step.path) for each in steps for step in each if step.is_schema)),
         first=start + 1 if chosen else 0,
         last=start + len(chosen),
