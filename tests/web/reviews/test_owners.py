@@ -74,7 +74,7 @@ def test_map_groups_objects_by_what_happens_to_their_owners(as_alice, shop):
     groups = [reading.text_of(th) for th in reading.find_all(page, "th") if reading.attribute(th, "colspan")]
     labels = [reading.attribute(svg, "aria-label") for svg in reading.find_all(page, "svg", has="role")]
     managers = [reading.text_of(th) for th in reading.find_all(page, "th", has="scope")][1:4]
-    assert groups == ["Conflicts 1", "Handover 1", "Gained or lost 1", "Same owners 10"]
+    assert groups == ["Conflicts 1", "Handover 1", "New objects 1", "Same owners 10"]
     assert any("image in conflict with kubectl-set" in (label or "") for label in labels)
     assert any("1 from kubectl-client-side-apply to ci; 1 from ci to" in (label or "") for label in labels)
     assert managers[:2] == ["kubectl-client-side-apply Update", "ci Apply"]
@@ -89,7 +89,21 @@ def test_new_object_without_owned_fields_is_not_among_those_of_the_same_owners(a
     page = reading.read(as_alice, address(plan))
 
     groups = [reading.text_of(th) for th in reading.find_all(page, "th") if reading.attribute(th, "colspan")]
-    assert groups == ["Gained or lost 3"]
+    assert groups == ["Gained or lost 1", "New objects 1", "Deleted objects 1"]
+
+
+def test_of_many_new_objects_the_first_are_listed(as_alice, alice):
+    plan = make_plan(
+        alice,
+        [change(f"new-{n}", reason(fields("spec", "a"), (), (US,)), operation=Operation.CREATE) for n in range(20)],
+    )
+
+    page, whole = (reading.read(as_alice, address(plan, query)) for query in ("", "?all=1"))
+
+    assert "new-7" in reading.text_of(page)
+    assert "new-8" not in reading.text_of(page)
+    assert "12 more" in reading.text_of(page)
+    assert "new-19" in reading.text_of(whole)
 
 
 def test_owners_of_one_name_are_told_apart_by_how_they_write(as_alice, alice):

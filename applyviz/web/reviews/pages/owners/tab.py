@@ -20,6 +20,7 @@ from applyviz.web.reviews.pages.plan_context import PlanContext
 from applyviz.workflow.plans.plan_details import read_owners
 
 FEW, MOST = 8, 200
+_CONFLICTS, _HANDOVER, _GAINED, _NEW, _DELETED, _SAME = range(6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +67,18 @@ class OwnersTab:
 
 def _rank(owners: ObjectOwners, operation: Operation) -> int:
     if owners.conflicts:
-        return 0
+        return _CONFLICTS
     if owners.handovers:
-        return 1
-    # A new or deleted object does not keep its owners, even if it has no owned field.
-    is_whole = operation in (Operation.CREATE, *DELETIONS)
-    return 2 if is_whole or any(share.gained or share.lost for share in owners.shares) else 3
+        return _HANDOVER
+    # A new or deleted object gains or loses all of its owners, if it has any owned field.
+    if operation is Operation.CREATE:
+        return _NEW
+    if operation in DELETIONS:
+        return _DELETED
+    return _GAINED if any(share.gained or share.lost for share in owners.shares) else _SAME
 
 
-def _describe_cause(owners: ObjectOwners, operation: Operation) -> str:
+def _describe_cause(owners: ObjectOwners) -> str:
     shares = owners.shares
     if owners.conflicts:
         fields = ", ".join(conflict.field for conflict in owners.conflicts)
@@ -83,8 +87,6 @@ def _describe_cause(owners: ObjectOwners, operation: Operation) -> str:
         names = name_owners(owners)
         pairs = (f"{names[h.source]} → {names[h.target]}" for h in owners.handovers)
         return ", ".join(dict.fromkeys(pairs))
-    if operation in (Operation.CREATE, *DELETIONS):
-        return str(OBJECT_STYLES[operation].word)
     # What writes through the subresource `scale` owns the number of replicas and nothing else.
     return _("scales replicas") if any(share.subresource == "scale" and share.after for share in shares) else ""
 
@@ -105,7 +107,7 @@ def _present_row(row: ObjectChange, owners: ObjectOwners, columns: Columns, *, i
         kind=row.kind,
         name=row.name,
         url=f"?object={row.position}",
-        why=_("not shown") if operation is Operation.WITHHELD else _describe_cause(owners, operation),
+        why=_("not shown") if operation is Operation.WITHHELD else _describe_cause(owners),
         drawn=None if is_table else draw_row(owners, columns),
         cells=_list_cells(owners.shares, columns),
         words=describe_owners(owners),
@@ -120,12 +122,15 @@ def _group_rows(
     for row in rows:
         owners = objects[row.position]
         by_rank.setdefault(_rank(owners, Operation(row.operation)), []).append((row, owners))
-    titles = (_("Conflicts"), _("Handover"), _("Gained or lost"), _("Same owners"))
+    titles = (
+        *(_("Conflicts"), _("Handover"), _("Gained or lost")),
+        *(_("New objects"), _("Deleted objects"), _("Same owners")),
+    )
     groups = []
     for rank, members in sorted(by_rank.items()):
         # Objects that the plan changes come before unchanged ones.
         ordered = sorted(members, key=lambda member: member[0].operation == Operation.UNCHANGED.value)
-        shown = ordered[: FEW if rank == len(titles) - 1 and not is_whole else MOST]
+        shown = ordered[: FEW if rank > _GAINED and not is_whole else MOST]
         presented = tuple(_present_row(row, owners, columns, is_table=is_table) for row, owners in shown)
         groups.append(OwnerGroup(titles[rank], presented, len(members)))
     return tuple(groups)
