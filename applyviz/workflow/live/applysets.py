@@ -26,7 +26,7 @@ from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.foundation.scopes import ScopeEntry
-from applyviz.workflow.live.inventory import Listing
+from applyviz.workflow.live.inventory import Listing, LiveGaps
 from applyviz.workflow.plans.changes import ref_of
 
 _MOST_RUNS = 50
@@ -46,18 +46,12 @@ class SharedObject:
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterSets:
-    """The ApplySets of a cluster among the objects that a person may view.
-
-    - `unread` names kinds that could not be listed, `problem` why nothing could; `is_cut`: there are more objects.
-    """
+class ClusterSets(LiveGaps):
+    """The ApplySets of a cluster among the objects that a person may view."""
 
     sets: tuple[FoundSet, ...] = ()
     parentless: tuple[ParentlessSet, ...] = ()
     shared: tuple[SharedObject, ...] = ()
-    unread: tuple[str, ...] = ()
-    problem: str = ""
-    is_cut: bool = False
 
 
 def _keep_visible(found: Iterable[_Labeled], cluster: Cluster, for_user: Visitor) -> list[_Labeled]:
@@ -134,5 +128,5 @@ def read_applysets(cluster: Cluster, *, for_user: Visitor) -> ClusterSets:
     found = replace(found, sets=_hide_namespaces(found.sets, cluster, for_user))
     runs = _list_last_runs(cluster, listing.catalog, for_user)
     shared = (*_find_same_id(found.sets), *_find_taken(found.sets, runs))
-    sets = ClusterSets(found.sets, found.parentless, shared)
-    return replace(sets, unread=tuple(dict.fromkeys(listing.unread)), is_cut=listing.is_cut)
+    unread = tuple(dict.fromkeys(listing.unread))
+    return ClusterSets(found.sets, found.parentless, shared, unread=unread, is_cut=listing.is_cut)

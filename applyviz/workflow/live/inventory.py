@@ -44,17 +44,23 @@ class LiveObject:
     owners: tuple[Owner, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Inventory:
-    """The objects of a cluster; `unread` names kinds that could not be listed, `problem` why nothing could.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveGaps:
+    """What could not be read of a cluster: `unread` names kinds that could not be listed, `problem` why nothing could.
 
-    `is_cut`: there are more objects than were read.
+    - `is_cut`: there are more objects than were read, or are shown.
     """
 
-    objects: tuple[LiveObject, ...] = ()
     unread: tuple[str, ...] = ()
     problem: str = ""
     is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory(LiveGaps):
+    """The objects of a cluster."""
+
+    objects: tuple[LiveObject, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +74,10 @@ class Holding:
 
 
 @dataclass(frozen=True, slots=True)
-class Holdings:
+class Holdings(LiveGaps):
     """All fields that one field manager owns in a cluster."""
 
     objects: tuple[Holding, ...] = ()
-    unread: tuple[str, ...] = ()
-    problem: str = ""
-    is_cut: bool = False
 
 
 @dataclass
@@ -190,7 +193,7 @@ def read_inventory(cluster: Cluster, *, for_user: Visitor) -> Inventory:
     hidden = _find_hidden(cluster, (one.ref for one in objects), person)
     objects = [replace(one, owners=()) if one.ref in hidden else one for one in objects]
     objects.sort(key=lambda one: _order(one.ref))
-    return Inventory(tuple(objects), tuple(listing.unread), is_cut=listing.is_cut)
+    return Inventory(tuple(objects), unread=tuple(listing.unread), is_cut=listing.is_cut)
 
 
 def _find_holdings(ref: ObjectRef, item: JSONObject, manager: str) -> Iterator[Holding]:
@@ -222,4 +225,4 @@ def read_holdings(cluster: Cluster, manager: str, *, for_user: Visitor) -> Holdi
     hidden = _find_hidden(cluster, (one.ref for one in holdings), person)
     holdings = [one for one in holdings if one.ref not in hidden]
     holdings.sort(key=lambda one: (*_order(one.ref), one.owner.operation, one.owner.subresource))
-    return Holdings(tuple(holdings), tuple(listing.unread), is_cut=listing.is_cut)
+    return Holdings(tuple(holdings), unread=tuple(listing.unread), is_cut=listing.is_cut)

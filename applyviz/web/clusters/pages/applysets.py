@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.urls import reverse
 from django.utils.functional import Promise
@@ -13,9 +13,9 @@ from django.utils.translation import gettext_lazy
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.requests.applyset_survey import FoundSet, ParentFault, SetMember
 from applyviz.records.models import Cluster
-from applyviz.web.clusters.pages.clusters import LiveReading
 from applyviz.web.components.object_links import link_object
 from applyviz.workflow.live.applysets import ClusterSets, SharedObject
+from applyviz.workflow.live.inventory import LiveGaps
 
 SHOWN = 200
 _FAULTS: dict[ParentFault, str | Promise] = {
@@ -73,7 +73,7 @@ class ApplySetsPage:
     empty: tuple[SetCard, ...]
     shared: tuple[SharedRow, ...]
     parentless: tuple[NamedObject, ...]
-    reading: LiveReading
+    reading: LiveGaps
 
     @property
     def has_any(self) -> bool:
@@ -125,7 +125,5 @@ def present_applysets(cluster: Cluster, found: ClusterSets) -> ApplySetsPage:
         empty=tuple(card for card in cards if not card.total),
         shared=tuple(_present_shared(cluster, one) for one in found.shared[:SHOWN]),
         parentless=_present_members(cluster, lost[:SHOWN]),
-        reading=LiveReading(
-            found.problem, found.unread, found.is_cut or len(lost) > SHOWN or len(found.shared) > SHOWN
-        ),
+        reading=replace(found, is_cut=found.is_cut or len(lost) > SHOWN or len(found.shared) > SHOWN),
     )

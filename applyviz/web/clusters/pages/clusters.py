@@ -25,7 +25,7 @@ from applyviz.workflow.clusters.cluster_access import VERBS, ClusterReadiness, C
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.scopes import fits
-from applyviz.workflow.live.inventory import Inventory, LiveObject
+from applyviz.workflow.live.inventory import Inventory, LiveGaps, LiveObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +69,6 @@ class KindGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class LiveReading:
-    """The live objects that could not be read: the whole cluster, some kinds, or those beyond the limit."""
-
-    problem: str
-    unread: tuple[str, ...]
-    is_cut: bool
-
-
-@dataclass(frozen=True, slots=True)
 class LiveObjects:
     """The live objects by kind: one page of those that match the filter, out of all."""
 
@@ -85,7 +76,7 @@ class LiveObjects:
     page: ListPage[LiveObject]
     total: int
     typed: str
-    reading: LiveReading
+    reading: LiveGaps
     adopt_url: str = ""
 
 
@@ -103,7 +94,7 @@ class FieldManagers:
     """The field managers of a cluster, those of most objects first."""
 
     rows: tuple[ManagerRow, ...]
-    reading: LiveReading
+    reading: LiveGaps
 
 
 def _name_state(cluster: Cluster) -> str:
@@ -154,10 +145,6 @@ def _present_object(one: LiveObject, cluster: Cluster) -> ClusterObjectRow:
     )
 
 
-def _read_what_is_missing(inventory: Inventory) -> LiveReading:
-    return LiveReading(inventory.problem, inventory.unread, inventory.is_cut)
-
-
 def present_managers(cluster: Cluster, inventory: Inventory) -> FieldManagers:
     """Return the field managers of the live objects."""
     chips: dict[str, OwnerChip] = {}
@@ -171,7 +158,7 @@ def present_managers(cluster: Cluster, inventory: Inventory) -> FieldManagers:
         ManagerRow(chips[name], reverse("clusters:field-manager", args=[cluster.slug, name]), count)
         for name, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     )
-    return FieldManagers(rows, _read_what_is_missing(inventory))
+    return FieldManagers(rows, inventory)
 
 
 def _fits(one: LiveObject, words: Sequence[str]) -> bool:
@@ -204,7 +191,7 @@ def present_objects(
         page=page,
         total=len(inventory.objects),
         typed=typed,
-        reading=_read_what_is_missing(inventory),
+        reading=inventory,
         adopt_url=reverse("clusters:adopt-objects", args=[cluster.slug]) if can_adopt else "",
     )
 

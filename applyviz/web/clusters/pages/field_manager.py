@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from django.urls import reverse
@@ -11,7 +11,7 @@ from applyviz.engine.objects.owners import Owner
 from applyviz.records.models import Cluster
 from applyviz.web.components.object_links import link_object
 from applyviz.web.components.owners import OwnerChip, present_owner
-from applyviz.workflow.live.inventory import Holding, Holdings
+from applyviz.workflow.live.inventory import Holding, Holdings, LiveGaps
 
 OBJECTS_SHOWN = 500
 FIELDS_SHOWN = 400
@@ -48,9 +48,7 @@ class HoldingsPage:
     kinds: tuple[HoldingKind, ...]
     object_count: int
     field_count: int
-    is_cut: bool
-    unread: tuple[str, ...]
-    problem: str
+    reading: LiveGaps
     history_url: str
 
 
@@ -82,8 +80,6 @@ def present_holdings(cluster: Cluster, manager: str, holdings: Holdings) -> Hold
         kinds=kinds,
         object_count=len({one.ref.key for one in holdings.objects}),
         field_count=sum(len(one.fields) for one in holdings.objects),
-        is_cut=holdings.is_cut or len(shown) < len(holdings.objects),
-        unread=holdings.unread,
-        problem=holdings.problem,
+        reading=replace(holdings, is_cut=holdings.is_cut or len(shown) < len(holdings.objects)),
         history_url=reverse("history:show-manager", args=[manager]),
     )
