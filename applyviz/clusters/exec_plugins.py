@@ -14,9 +14,9 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from applyviz.engine.objects.errors import ClusterError
+from applyviz.engine.objects.values import JSONObject, MutableObject
 
 PLUGIN_SECONDS = 30.0
 _GROUP = "client.authentication.k8s.io/"
@@ -45,7 +45,7 @@ class PluginCredential:
         return str(paths[0]), str(paths[1])
 
 
-def _find_command(given: Mapping[str, Any], folder: str) -> list[str]:
+def _find_command(given: JSONObject, folder: str) -> list[str]:
     """Return command and arguments; a relative path with a separator is relative to the kubeconfig's folder."""
     command, arguments = given.get("command"), given.get("args") or []
     if not isinstance(command, str) or not command or not isinstance(arguments, list):
@@ -55,9 +55,9 @@ def _find_command(given: Mapping[str, Any], folder: str) -> list[str]:
     return [command, *(str(argument) for argument in arguments)]
 
 
-def _build_environment(given: Mapping[str, Any], version: str, cluster: Mapping[str, Any]) -> dict[str, str]:
+def _build_environment(given: JSONObject, version: str, cluster: JSONObject) -> dict[str, str]:
     """Return the plugin's environment: this process's without applyviz's own settings, and the kubeconfig's."""
-    spec: dict[str, Any] = {"interactive": False}
+    spec: MutableObject = {"interactive": False}
     if given.get("provideClusterInfo"):
         spec["cluster"] = {name: value for name, value in cluster.items() if name != "extensions"}
     made = {name: value for name, value in os.environ.items() if not name.startswith("APPLYVIZ_")}
@@ -117,7 +117,7 @@ def _read_answer(name: str, output: str) -> PluginCredential:
 
 
 def run_plugin(
-    given: Mapping[str, Any], *, folder: str, cluster: Mapping[str, Any], seconds: float = PLUGIN_SECONDS
+    given: JSONObject, *, folder: str, cluster: JSONObject, seconds: float = PLUGIN_SECONDS
 ) -> PluginCredential:
     """Run the plugin of one user of a kubeconfig and return its credential.
 

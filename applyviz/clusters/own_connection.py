@@ -16,11 +16,12 @@ from kubernetes.config.kube_config import ConfigNode, KubeConfigLoader, _is_expi
 from applyviz.clusters.exec_plugins import run_plugin
 from applyviz.clusters.own_kubeconfig import SECTIONS, MergedKubeconfig, find_paths, find_problem, merge_files
 from applyviz.engine.objects.errors import ClusterError
+from applyviz.engine.objects.values import MutableObject
 
 
 def _write_node(merged: MergedKubeconfig) -> ConfigNode:
     """Return the form that the `kubernetes` client reads; each entry knows its file, for relative paths."""
-    value: dict[str, Any] = {"current-context": merged.current}
+    value: MutableObject = {"current-context": merged.current}
     for section, named in merged.found.items():
         value[section] = [
             ConfigNode(f"{path}/{name}", {"name": name, SECTIONS[section]: dict(inner)}, path)  # type: ignore[no-untyped-call]

@@ -11,12 +11,12 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import yaml
 
 from applyviz.engine.objects.errors import ClusterError
+from applyviz.engine.objects.values import JSONObject
 
 _MAX_BYTES = 4 * 1024 * 1024
 _IMPERSONATION = ("as", "as-uid", "as-groups", "as-user-extra")
@@ -56,7 +56,7 @@ def find_paths(given: str = "") -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(Path(name).expanduser().absolute()) for name in names))
 
 
-def _read_file(path: str) -> Mapping[str, Any]:
+def _read_file(path: str) -> JSONObject:
     """Return the content of one file; raises `ClusterError` with a sentence. A file that is missing is empty."""
     try:
         with Path(path).open("rb") as file:
@@ -77,7 +77,7 @@ def _read_file(path: str) -> Mapping[str, Any]:
     return loaded
 
 
-def _list_named(loaded: Mapping[str, Any], section: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _list_named(loaded: JSONObject, section: str) -> Iterator[tuple[str, JSONObject]]:
     entries = loaded.get(section)
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, Mapping) and entry.get("name"):
@@ -90,9 +90,9 @@ class MergedKubeconfig:
 
     def __init__(self) -> None:
         self.current = ""
-        self.found: dict[str, dict[str, tuple[Mapping[str, Any], str]]] = {section: {} for section in SECTIONS}
+        self.found: dict[str, dict[str, tuple[JSONObject, str]]] = {section: {} for section in SECTIONS}
 
-    def add(self, path: str, loaded: Mapping[str, Any]) -> None:
+    def add(self, path: str, loaded: JSONObject) -> None:
         """Add a file; what an earlier file named stays."""
         current = loaded.get("current-context")
         self.current = self.current or (current if isinstance(current, str) else "")
@@ -100,7 +100,7 @@ class MergedKubeconfig:
             for name, inner in _list_named(loaded, section):
                 named.setdefault(name, (inner, path))
 
-    def get(self, section: str, name: object) -> Mapping[str, Any] | None:
+    def get(self, section: str, name: object) -> JSONObject | None:
         """Return one entry by its name."""
         entry = self.found[section].get(str(name)) if name else None
         return entry[0] if entry else None
@@ -117,7 +117,7 @@ def merge_files(paths: Sequence[str]) -> tuple[MergedKubeconfig, tuple[str, ...]
     return merged, tuple(problems)
 
 
-def _show_server(cluster: Mapping[str, Any]) -> str:
+def _show_server(cluster: JSONObject) -> str:
     """Return the address without user, query and fragment: a URL may contain a token."""
     server = cluster.get("server")
     try:
@@ -129,7 +129,7 @@ def _show_server(cluster: Mapping[str, Any]) -> str:
     return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{port}{parts.path.rstrip('/')}" if host else ""
 
 
-def find_problem(context: Mapping[str, Any], merged: MergedKubeconfig) -> str:
+def find_problem(context: JSONObject, merged: MergedKubeconfig) -> str:
     """Return why a context cannot be used, as a sentence; "" if it can."""
     cluster, user = (merged.get(section, context.get(inner)) for section, inner in list(SECTIONS.items())[1:])
     if cluster is None:

@@ -20,7 +20,7 @@ from applyviz.engine.merge.json_merge import apply_json_merge, compute_json_merg
 from applyviz.engine.objects.errors import MergeError
 from applyviz.engine.objects.exchange import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.objects.values import JSONObject, is_same_json
+from applyviz.engine.objects.values import JSONObject, MutableObject, is_same_json
 from applyviz.engine.schema import builtin
 from applyviz.engine.schema.model import KindSchema
 
@@ -32,7 +32,7 @@ def run_file(path: Path, family: str, crds: Mapping[str, JSONObject]) -> Iterato
             yield judge_case(json.loads(line), family, f"{path.name} line {number}")
 
 
-def judge_case(case: Mapping[str, Any], family: str, name: str) -> CaseResult:
+def judge_case(case: JSONObject, family: str, name: str) -> CaseResult:
     """Return the verdict on one case."""
     expected = {k: v for k, v in case["expected"].items() if k in ("patch", "result", "resultError", "error")}
     got = answer_case(case["input"], family)
@@ -40,9 +40,9 @@ def judge_case(case: Mapping[str, Any], family: str, name: str) -> CaseResult:
     return CaseResult(family, name, not reason, reason, expected, got)
 
 
-def answer_case(given: Mapping[str, Any], family: str) -> dict[str, Any]:
+def answer_case(given: JSONObject, family: str) -> MutableObject:
     """Return the engine's answer to the input of a case, in the format of the corpus."""
-    answer: dict[str, Any] = {}
+    answer: MutableObject = {}
     try:
         if "patch" in given:
             return {"result": _apply_alone(given)}
@@ -60,7 +60,7 @@ def answer_case(given: Mapping[str, Any], family: str) -> dict[str, Any]:
     return answer
 
 
-def _apply_alone(given: Mapping[str, Any]) -> Any:
+def _apply_alone(given: JSONObject) -> Any:
     patch, gvk = given["patch"], given.get("gvk")
     if gvk is not None:
         return patches.apply(given["current"], patch, STRATEGIC_MERGE_PATCH, kind=_find_kind(gvk))
@@ -72,7 +72,7 @@ def _find_kind(gvk: Mapping[str, str]) -> KindSchema | None:
     return builtin.bundled().find_kind(GroupVersionKind(gvk["group"], gvk["version"], gvk["kind"]))
 
 
-def _find_difference(expected: Mapping[str, Any], got: Mapping[str, Any]) -> str:
+def _find_difference(expected: JSONObject, got: JSONObject) -> str:
     if set(expected) != set(got):
         return f"expected {', '.join(sorted(expected))}, got {', '.join(sorted(got))}"
     for part in ("patch", "result"):

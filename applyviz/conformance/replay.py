@@ -17,7 +17,7 @@ from applyviz.conformance.cases import CaseResult
 from applyviz.conformance.protobuf import guess_body
 from applyviz.conformance.stories import Story, StoryExchange, StoryStep, load_story
 from applyviz.engine.objects.exchange import JSON, Answer, Request
-from applyviz.engine.objects.values import JSONValue, is_same_json
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, is_same_json
 from applyviz.sandbox.api.server import Sandbox
 from applyviz.sandbox.storage.store import MemoryStore
 
@@ -186,7 +186,7 @@ def simplify(value: JSONValue) -> Any:
         return _TEXT_VERSION.sub(r"\1VERSION", _UID.sub("UID", value))
     if not isinstance(value, Mapping):
         return value
-    result: dict[str, Any] = {}
+    result: MutableObject = {}
     for key, item in value.items():
         if key == "metadata" and isinstance(item, Mapping):
             result[key] = _simplify_metadata(item)
@@ -199,7 +199,7 @@ def simplify(value: JSONValue) -> Any:
     return result
 
 
-def _simplify_metadata(meta: Mapping[str, Any]) -> dict[str, Any]:
+def _simplify_metadata(meta: JSONObject) -> MutableObject:
     result = {k: simplify(v) for k, v in meta.items() if k not in _MADE_UP and k != "managedFields"}
     if "managedFields" in meta:
         entries = sorted(
@@ -209,7 +209,7 @@ def _simplify_metadata(meta: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-def _order(entries: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _order(entries: list[JSONObject]) -> list[JSONObject]:
     """Return entries with one time in a fixed order."""
     return sorted(
         entries,

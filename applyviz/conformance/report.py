@@ -14,14 +14,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from applyviz.conformance.cases import CaseResult
 from applyviz.conformance.exceptions import find_exception
 from applyviz.conformance.inputs import ApplyInput, is_report, plan_all, read_inputs
 from applyviz.conformance.shown import Presenter
 from applyviz.conformance.stories import load_json, load_lines
-from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.objects.values import JSONValue, MutableObject
 
 _STORY_SUFFIXES = (".json", ".json.gz")
 _LINES_SUFFIX = ".jsonl.gz"
@@ -103,7 +102,7 @@ class Report:
         """Count one case in its family."""
         self.families.setdefault(case.family, Tally()).add(case)
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> MutableObject:
         """Return the counts as JSON values."""
         return {
             "families": {

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.values import JSONObject
@@ -39,7 +37,7 @@ class PlaygroundQuery:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> PlaygroundQuery:
+    def from_json(cls, data: JSONObject) -> PlaygroundQuery:
         """Return the question from the JSON of `to_json`."""
         return cls(**{**data, "mode": ApplyMode(data["mode"])})
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Self
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
@@ -18,7 +18,7 @@ from django.core.exceptions import ImproperlyConfigured
 from applyviz import sealing_keys
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.json_text import read_json, read_members, write_json
-from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.objects.values import JSONValue, MutableObject
 
 
 class SealError(ApplyVizError):
@@ -104,7 +104,7 @@ class Sealed:
         value: JSONValue = read_json(self.open_bytes())
         return value
 
-    def open_members(self, names: Container[str]) -> dict[str, Any]:
+    def open_members(self, names: Container[str]) -> MutableObject:
         """Return some members of the content, a JSON object."""
         return read_members(self.open_bytes(), names)
 

@@ -100,7 +100,7 @@ def mentions_secret(text: str) -> bool:
     return "ecret" in text or "ecret" in text.lower()
 
 
-def parse_embedded(text: str) -> Mapping[str, Any] | list[Any] | None:
+def parse_embedded(text: str) -> JSONObject | list[Any] | None:
     """Return the object or list that a text holds as JSON, None when it holds none."""
     stripped = text.lstrip("\ufeff \t\r\n")
     if not stripped.startswith(("{", "[", '"')):

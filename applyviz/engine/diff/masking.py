@@ -51,7 +51,7 @@ from applyviz.engine.diff.plain_values import PlainValues
 from applyviz.engine.diff.repeating import Repeats, find_secrets
 from applyviz.engine.diff.tags import MaskTags, encode, name_items
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, canonical_json, get_at
 
 __all__ = ["DEFAULT_POLICY", "Beside", "MaskPolicy", "Masker", "find_secrets", "is_masked", "make_masker", "mask"]
 
@@ -63,7 +63,7 @@ Path = tuple[str, ...]
 
 
 def mask(
-    obj: Mapping[str, Any],
+    obj: JSONObject,
     *,
     gvk: GroupVersionKind | None,
     tag_key: bytes,
@@ -72,7 +72,7 @@ def mask(
     beside: Iterable[Beside] | None = None,
     is_live: bool = False,
     plain: PlainValues | None = None,
-) -> dict[str, Any]:
+) -> MutableObject:
     """Return the object with every secret value masked.
 
     - `gvk` is the kind that the server resolved; None if it is unknown (then `data` is masked).
@@ -143,11 +143,11 @@ class Masker:
             return self.tags.make(decode_secret(value) if is_encoded else encode(value), path)
         return self.tags.make(b"\x00" + encode(canonical_json(value)), path)
 
-    def mask_object(self, obj: Mapping[str, Any], path: Path, *, is_secret: bool) -> dict[str, Any]:
+    def mask_object(self, obj: JSONObject, path: Path, *, is_secret: bool) -> MutableObject:
         """Return an object, or a part of one, masked; every item of a list of Secrets is a Secret."""
         is_named = claims_secret(obj)
         is_secret, is_resolved = is_secret or is_named, self.is_resolved or is_named
-        masked: dict[str, Any] = {}
+        masked: MutableObject = {}
         for key, value in obj.items():
             if is_secret and hides_field(key, value, is_resolved=is_resolved):
                 masked[key] = self._mask_holder(obj, key, path)
@@ -194,13 +194,13 @@ class Masker:
             return self.mask_object(item, path, is_secret=is_secret)
         return self.mask_value(item, path) if is_secret else self._walk(item, path)
 
-    def _mask_holder(self, obj: Mapping[str, Any], holder: str, path: Path) -> Any:
+    def _mask_holder(self, obj: JSONObject, holder: str, path: Path) -> Any:
         """Mask the values of a Secret; `data` that `stringData` overrides must not allow a second guess."""
         value, is_encoded = obj[holder], holder == "data"
         if not isinstance(value, Mapping):
             return value if is_directive(holder, value) else self.mask_value(value, (*path, holder))
         texts = obj.get("stringData") if is_encoded else None
-        overridden: Mapping[str, Any] = texts if isinstance(texts, Mapping) else {}
+        overridden: JSONObject = texts if isinstance(texts, Mapping) else {}
         masked = {}
         for key, content in value.items():
             stored = "data" if holder == "stringData" else holder
@@ -209,8 +209,8 @@ class Masker:
             masked[key] = content if is_shown else self.mask_value(content, below, is_encoded=is_encoded)
         return masked
 
-    def _mask_metadata(self, metadata: JSONObject, path: Path, *, is_secret: bool, is_resolved: bool) -> dict[str, Any]:
-        masked: dict[str, Any] = {}
+    def _mask_metadata(self, metadata: JSONObject, path: Path, *, is_secret: bool, is_resolved: bool) -> MutableObject:
+        masked: MutableObject = {}
         for key, value in metadata.items():
             below = (*path, key)
             if is_secret and is_resolved and key not in OBJECT_META:
@@ -313,7 +313,7 @@ class Masker:
             return self._walk_list(value, path)
         return self.mask_value(value, path) if self._is_credential(path[-1]) else value
 
-    def _walk_map(self, value: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    def _walk_map(self, value: JSONObject, path: Path) -> MutableObject:
         has_owners = isinstance(get_at(value, _OWNERS), list)
         if holds_secret(value) or has_owners or self.policy.passwords.claims_any(value):
             return self.mask_object(value, path, is_secret=holds_secret(value))

@@ -27,7 +27,7 @@ from applyviz.engine.diff.yaml_text import (
     write_scalar,
 )
 from applyviz.engine.objects.paths import FieldPath, PathElement
-from applyviz.engine.objects.values import JSONValue, canonical_json, is_same_json
+from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, is_same_json
 from applyviz.engine.schema.topology import Topology
 
 LinePair = tuple[YAMLLine | None, YAMLLine | None]
@@ -106,8 +106,8 @@ class Pairer:
     def pair_maps(
         self,
         topology: Topology | None,
-        before: Mapping[str, Any],
-        after: Mapping[str, Any],
+        before: JSONObject,
+        after: JSONObject,
         path: FieldPath,
         depth: int,
     ) -> Iterator[LinePair]:

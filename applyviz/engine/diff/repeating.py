@@ -11,7 +11,6 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 from urllib.parse import quote
 
 from applyviz.engine.diff.embedded import OBJECT_META, claims_secret, decode_secret, hides_field, names_secret
@@ -19,7 +18,7 @@ from applyviz.engine.diff.encoded import decode_all, find_pieces, looks_encoded
 from applyviz.engine.diff.marks import OPEN
 from applyviz.engine.diff.plain_values import PlainValues
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.objects.values import JSONObject, JSONValue
 
 _RUN = 8
 _TINY = 4
@@ -30,9 +29,7 @@ _QUOTES = "\"'`"
 _LEAST_PIECES = 64
 
 
-def find_secrets(
-    obj: Mapping[str, Any], *, gvk: GroupVersionKind | None, plain: PlainValues | None = None
-) -> frozenset[str]:
+def find_secrets(obj: JSONObject, *, gvk: GroupVersionKind | None, plain: PlainValues | None = None) -> frozenset[str]:
     """Return every secret value of an object, both encoded and decoded; containers in `plain` are in no Secret."""
     found: set[str] = set()
     known = PlainValues() if plain is None else plain
@@ -65,7 +62,7 @@ def _collect(
                 _collect(below, is_below, found, plain, is_resolved=is_resolved)
 
 
-def _collect_metadata(metadata: Mapping[str, Any], found: set[str], plain: PlainValues) -> None:
+def _collect_metadata(metadata: JSONObject, found: set[str], plain: PlainValues) -> None:
     for key, value in metadata.items():
         if key not in OBJECT_META:
             _collect_values(value, False, found)

@@ -11,11 +11,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from applyviz.engine.objects.paths import FieldPath, PathElement
 from applyviz.engine.objects.quantities import read_amount
-from applyviz.engine.objects.values import JSONValue, is_same_json
+from applyviz.engine.objects.values import JSONValue, MutableObject, is_same_json
 from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.topology import Topology, of_root
 from applyviz.engine.schema.walk import MISSING, collect_entry, collect_leaves, name_entries
@@ -86,7 +86,7 @@ class _Differences(NamedTuple):
                 self.gone_or_changed.append(StructuralDifference(path, value, other, is_equal_in_meaning(value, other)))
         self.new.extend(StructuralDifference(path, MISSING, value) for path, value in right.items() if path not in left)
 
-    def _walk_maps(self, topology: Topology, old: dict[str, Any], new: dict[str, Any], path: FieldPath) -> None:
+    def _walk_maps(self, topology: Topology, old: MutableObject, new: MutableObject, path: FieldPath) -> None:
         for name, value in old.items():
             other = new.get(name, MISSING)
             if value is other or (type(value) is str and type(other) is str and value == other):

@@ -7,15 +7,16 @@ masked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from applyviz.engine.diff.pairing import LinePair, Pairer
 from applyviz.engine.diff.words import Part, mark_words
 from applyviz.engine.diff.yaml_text import YAMLLine
 from applyviz.engine.objects.paths import FieldPath
+from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.topology import of_root
 
@@ -78,8 +79,8 @@ class Fold:
 
 
 def diff_lines(
-    before: Mapping[str, Any] | None,
-    after: Mapping[str, Any] | None,
+    before: JSONObject | None,
+    after: JSONObject | None,
     *,
     root: Node | None = None,
     looks_inside: bool = True,

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from applyviz.engine.objects.paths import FieldPath, PathElement
-from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.schema.topology import ItemError, Topology
 
 _FIRST = {"apiVersion": 0, "kind": 1, "metadata": 2, "name": 3, "namespace": 4, "status": 9}
@@ -52,7 +52,7 @@ class YAMLLine(NamedTuple):
         return "  " * self.depth + self.text
 
 
-def sort_names(names: Mapping[str, Any] | set[str]) -> list[str]:
+def sort_names(names: JSONObject | set[str]) -> list[str]:
     """Return the names of a map in the order of the pages."""
     return sorted(names, key=lambda n: (_FIRST.get(n, 5), n))
 

@@ -34,13 +34,13 @@ from applyviz.engine.merge.ordering import (
 from applyviz.engine.merge.printed import print_text, print_value
 from applyviz.engine.merge.shapes import MERGE, REPLACE, PatchShape
 from applyviz.engine.objects.errors import PatchError
-from applyviz.engine.objects.values import JSONObject, JSONValue, is_identical
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, is_identical
 
 _BAD_ORDER = "invalid patch format of setElementOrder list"
 _DROPPED: Any = object()
 
 
-def merge_maps(target: JSONObject, patch: JSONObject, shape: PatchShape, *, is_object: bool) -> dict[str, Any]:
+def merge_maps(target: JSONObject, patch: JSONObject, shape: PatchShape, *, is_object: bool) -> MutableObject:
     """Merge a patch into an object (`is_object`), or into another patch."""
     if DIRECTIVE in patch:
         return _follow_directive(patch)
@@ -58,7 +58,7 @@ def merge_maps(target: JSONObject, patch: JSONObject, shape: PatchShape, *, is_o
     return result
 
 
-def _follow_directive(patch: JSONObject) -> dict[str, Any]:
+def _follow_directive(patch: JSONObject) -> MutableObject:
     directive = patch[DIRECTIVE]
     if directive == "replace":
         return {k: v for k, v in patch.items() if k != DIRECTIVE}
@@ -67,7 +67,7 @@ def _follow_directive(patch: JSONObject) -> dict[str, Any]:
     raise PatchError(f"unknown patch type: {print_text(directive)} in map: {print_value(dict(patch))}")
 
 
-def _retain_keys(result: dict[str, Any], patch: dict[str, Any], is_object: bool) -> None:
+def _retain_keys(result: MutableObject, patch: MutableObject, is_object: bool) -> None:
     wanted = patch.pop(RETAIN_KEYS_DIRECTIVE)
     if not is_object:
         # Both patches were made for the same manifest: when both name the keys, they name the same ones.
@@ -90,7 +90,7 @@ def _field_name(key: str, prefix: str, problem: str) -> str:
     return name
 
 
-def _merge_ordered(key: str, result: dict[str, Any], patch: dict[str, Any], shape: PatchShape, is_object: bool) -> None:
+def _merge_ordered(key: str, result: MutableObject, patch: MutableObject, shape: PatchShape, is_object: bool) -> None:
     """Merge one list together with its `$setElementOrder`, and take both out of the patch."""
     order = patch.pop(key)
     if not is_object and not is_identical(result.setdefault(key, order), order):
@@ -142,7 +142,7 @@ def _has_same_key(left: JSONValue, right: JSONValue, merge_key: str) -> bool:
     return identify(keys[0]) == identify(keys[1])
 
 
-def _delete_from_list(key: str, value: JSONValue, result: dict[str, Any], shape: PatchShape, is_object: bool) -> None:
+def _delete_from_list(key: str, value: JSONValue, result: MutableObject, shape: PatchShape, is_object: bool) -> None:
     if not is_object:
         result[key] = value
         return
@@ -165,7 +165,7 @@ def _delete_from_list(key: str, value: JSONValue, result: dict[str, Any], shape:
             result[name] = [v for v in live if identify(v) not in gone]
 
 
-def _merge_field(key: str, value: JSONValue, result: dict[str, Any], shape: PatchShape, is_object: bool) -> None:
+def _merge_field(key: str, value: JSONValue, result: MutableObject, shape: PatchShape, is_object: bool) -> None:
     if value is None:
         if is_object:
             result.pop(key, None)
@@ -186,7 +186,7 @@ def _merge_field(key: str, value: JSONValue, result: dict[str, Any], shape: Patc
         _take(key, value, result, is_object)
 
 
-def _take(key: str, value: JSONValue, result: dict[str, Any], is_object: bool) -> None:
+def _take(key: str, value: JSONValue, result: MutableObject, is_object: bool) -> None:
     """Return the value of the patch if there is nothing to merge it with."""
     taken = _without_directives(_without_nulls(value) if is_object else value)
     if taken is _DROPPED:

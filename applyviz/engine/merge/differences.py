@@ -26,7 +26,7 @@ from applyviz.engine.merge.printed import print_value
 from applyviz.engine.merge.shapes import MERGE, REPLACE, PatchShape, Rule
 from applyviz.engine.merge.sorting import sort_by_text
 from applyviz.engine.objects.errors import PatchError
-from applyviz.engine.objects.values import JSONObject, JSONValue, is_identical
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, is_identical
 
 DELETE_FROM_LIST = "$deleteFromPrimitiveList"
 RETAIN_KEYS_DIRECTIVE = "$retainKeys"
@@ -51,9 +51,9 @@ class Purpose(Enum):
 
 def diff_maps(
     before: JSONObject, after: JSONObject, shape: PatchShape, purpose: Purpose, retains_keys: bool = False
-) -> dict[str, Any]:
+) -> MutableObject:
     """Return the patch that turns `before` into `after`, limited to the parts that `purpose` selects."""
-    patch: dict[str, Any] = {}
+    patch: MutableObject = {}
     has_changes = purpose.has_changes
     for key, new in after.items():
         old = before.get(key, _MISSING)
@@ -76,14 +76,14 @@ def diff_maps(
     return patch
 
 
-def _diff_directive(old: JSONValue, new: JSONValue, patch: dict[str, Any]) -> None:
+def _diff_directive(old: JSONValue, new: JSONValue, patch: MutableObject) -> None:
     if not isinstance(old, str) or not isinstance(new, str):
         raise PatchError(f"invalid value for special key: {DIRECTIVE}")
     if old != new:
         patch[DIRECTIVE] = new
 
 
-def _add_retained_keys(before: JSONObject, after: JSONObject, patch: dict[str, Any]) -> None:
+def _add_retained_keys(before: JSONObject, after: JSONObject, patch: MutableObject) -> None:
     kept = sorted(key for key, value in after.items() if value is not None)
     if kept and (patch or any(v is not None and k not in after for k, v in before.items())):
         patch[RETAIN_KEYS_DIRECTIVE] = kept
@@ -91,9 +91,9 @@ def _add_retained_keys(before: JSONObject, after: JSONObject, patch: dict[str, A
 
 def _diff_map(
     key: str,
-    old: dict[str, Any],
-    new: dict[str, Any],
-    patch: dict[str, Any],
+    old: MutableObject,
+    new: MutableObject,
+    patch: MutableObject,
     shape: PatchShape,
     purpose: Purpose,
 ) -> None:
@@ -113,7 +113,7 @@ def _diff_map(
 
 
 def _diff_list(
-    key: str, old: list[Any], new: list[Any], patch: dict[str, Any], shape: PatchShape, purpose: Purpose
+    key: str, old: list[Any], new: list[Any], patch: MutableObject, shape: PatchShape, purpose: Purpose
 ) -> None:
     try:
         rule = shape.list_rule(key)
@@ -130,7 +130,7 @@ def _diff_list(
 
 
 def _diff_merging_list(
-    key: str, old: list[Any], new: list[Any], patch: dict[str, Any], rule: Rule, purpose: Purpose
+    key: str, old: list[Any], new: list[Any], patch: MutableObject, rule: Rule, purpose: Purpose
 ) -> None:
     if require_one_type(old, new) is dict:
         entries, order = _diff_entries(old, new, rule.shape, rule.merge_key, purpose, rule.retains_keys)

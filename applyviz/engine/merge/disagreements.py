@@ -13,19 +13,19 @@ from applyviz.engine.merge.differences import RETAIN_KEYS_DIRECTIVE, squeeze_dup
 from applyviz.engine.merge.ordering import DIRECTIVE, read_merge_key, require_one_type
 from applyviz.engine.merge.printed import print_value
 from applyviz.engine.merge.shapes import MERGE, REPLACE, PatchShape
-from applyviz.engine.objects.values import JSONObject, JSONValue, is_identical
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, is_identical
 
 
 class DisagreementError(Exception):
     """The two patches give one field different values."""
 
 
-def reconcile(patch: JSONObject, others: JSONObject, shape: PatchShape) -> dict[str, Any]:
+def reconcile(patch: JSONObject, others: JSONObject, shape: PatchShape) -> MutableObject:
     """Return the patch to send if it does not contradict the changes of others.
 
     - Raises `DisagreementError`.
     """
-    reconciled: dict[str, Any] = _reconcile(dict(patch), dict(others), shape, "", "")
+    reconciled: MutableObject = _reconcile(dict(patch), dict(others), shape, "", "")
     return reconciled
 
 
@@ -43,7 +43,7 @@ def _reconcile(left: JSONValue, right: JSONValue, shape: PatchShape, strategy: s
     return left
 
 
-def _reconcile_map(left: dict[str, Any], right: dict[str, Any], shape: PatchShape) -> dict[str, Any]:
+def _reconcile_map(left: MutableObject, right: MutableObject, shape: PatchShape) -> MutableObject:
     reconciled = dict(left)
     for key, value in left.items():
         if key in (DIRECTIVE, RETAIN_KEYS_DIRECTIVE) or key not in right:
@@ -88,7 +88,7 @@ def _reconcile_entries(left: list[Any], right: list[Any], shape: PatchShape, mer
     return reconciled
 
 
-def _print_key(entry: dict[str, Any], merge_key: str) -> tuple[str, str]:
+def _print_key(entry: MutableObject, merge_key: str) -> tuple[str, str]:
     """Return the lookup key of an entry: Go's text of the merge key includes its type, so that 1 differs from 1.0."""
     value = read_merge_key(entry, merge_key)
     return type(value).__name__, print_value(value)

@@ -12,7 +12,7 @@ from typing import Any
 from applyviz.engine.merge.calculation import MergedPatch
 from applyviz.engine.merge.printed import print_value
 from applyviz.engine.objects.errors import MergeError, PatchError
-from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject
 
 _MISSING: Any = object()
 _EXACT = 1 << 53
@@ -33,14 +33,14 @@ def compute_json_merge(last_applied: JSONObject, manifest: JSONObject, live: JSO
     return MergedPatch(patch, deletions, additions)
 
 
-def apply_json_merge(live: JSONObject, patch: JSONValue) -> dict[str, Any]:
+def apply_json_merge(live: JSONObject, patch: JSONValue) -> MutableObject:
     """Apply a JSON merge patch to the live object; maps that the patch changes are sorted in the result."""
     if not isinstance(patch, dict):
         raise PatchError("Invalid JSON Patch", 400)
     return _sort(_merge(live, patch))
 
 
-def _sort(merged: dict[str, Any]) -> dict[str, Any]:
+def _sort(merged: MutableObject) -> MutableObject:
     return {name: merged[name] for name in sorted(merged)}
 
 
@@ -72,9 +72,9 @@ def _rounded(value: JSONValue) -> Any:
     return _as_float(value)
 
 
-def _diff(before: JSONObject, after: JSONObject) -> dict[str, Any]:
+def _diff(before: JSONObject, after: JSONObject) -> MutableObject:
     """Return a merge patch from one object to the other; deleted fields are null."""
-    patch: dict[str, Any] = {}
+    patch: MutableObject = {}
     for key, new in after.items():
         old = before.get(key, _MISSING)
         if isinstance(old, dict) and isinstance(new, dict):
@@ -89,9 +89,9 @@ def _diff(before: JSONObject, after: JSONObject) -> dict[str, Any]:
     return patch
 
 
-def _only_values(patch: JSONObject) -> dict[str, Any]:
+def _only_values(patch: JSONObject) -> MutableObject:
     """Return the patch without nulls; maps that are empty from the start stay."""
-    kept: dict[str, Any] = {}
+    kept: MutableObject = {}
     for key, value in patch.items():
         if isinstance(value, dict) and value:
             value = _only_values(value) or None
@@ -100,8 +100,8 @@ def _only_values(patch: JSONObject) -> dict[str, Any]:
     return kept
 
 
-def _only_nulls(patch: JSONObject) -> dict[str, Any]:
-    kept: dict[str, Any] = {}
+def _only_nulls(patch: JSONObject) -> MutableObject:
+    kept: MutableObject = {}
     for key, value in patch.items():
         if value is None:
             kept[key] = None
@@ -110,7 +110,7 @@ def _only_nulls(patch: JSONObject) -> dict[str, Any]:
     return kept
 
 
-def _merge(target: JSONObject, patch: JSONObject) -> dict[str, Any]:
+def _merge(target: JSONObject, patch: JSONObject) -> MutableObject:
     result = dict(target)
     for key, value in patch.items():
         live = result.get(key)

@@ -13,13 +13,13 @@ from typing import Any
 
 from applyviz.engine.objects.errors import PatchError
 from applyviz.engine.objects.golang import read_signed
-from applyviz.engine.objects.values import JSONObject, JSONValue, clone, is_identical
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, is_identical
 
 _MAX_OPERATIONS = 10_000
 _MOST_COPIED = 3 * 1024 * 1024
 
 
-def apply_json_patch(live: JSONObject, patch: JSONValue) -> dict[str, Any]:
+def apply_json_patch(live: JSONObject, patch: JSONValue) -> MutableObject:
     """Apply all operations to the live object in order; the first failure raises `PatchError`.
 
     - Maps that an operation touched come out sorted, as the server writes them.
@@ -51,7 +51,7 @@ def _index(key: str, size: int, problem: str) -> int:
     return position % size
 
 
-def _sort(entered: dict[str, Any]) -> None:
+def _sort(entered: MutableObject) -> None:
     items = sorted(entered.items())
     entered.clear()
     entered.update(items)
@@ -63,7 +63,7 @@ class JSONPatchTarget:
     def __init__(self, value: JSONValue) -> None:
         self.value = value
         self._copied = 0
-        self._entered: list[dict[str, Any]] = []
+        self._entered: list[MutableObject] = []
 
     def sort(self) -> None:
         """Sort the maps that operations changed."""
@@ -79,7 +79,7 @@ class JSONPatchTarget:
             for item in value.values() if isinstance(value, dict) else value:
                 self._enter(item, is_whole=True)
 
-    def run(self, operation: dict[str, Any]) -> None:
+    def run(self, operation: MutableObject) -> None:
         """Run one operation; raises `PatchError` if it does not apply."""
         kind = operation.get("op")
         runners = {
@@ -94,13 +94,13 @@ class JSONPatchTarget:
             raise _refuse(f"Unexpected kind: {kind if isinstance(kind, str) else 'unknown'}")
         runners[kind](operation)
 
-    def _pointer(self, operation: dict[str, Any], name: str) -> str:
+    def _pointer(self, operation: MutableObject, name: str) -> str:
         pointer = operation.get(name)
         if not isinstance(pointer, str):
             raise _refuse(f"{operation['op']} operation failed to decode {name}: missing value")
         return pointer
 
-    def _locate(self, operation: dict[str, Any], name: str) -> tuple[Any, str, str]:
+    def _locate(self, operation: MutableObject, name: str) -> tuple[Any, str, str]:
         """Return the container, the last key, and the path as error messages write it."""
         pointer = self._pointer(operation, name)
         problem = f'{operation["op"]} operation does not apply: doc is missing path: "{pointer}": missing value'
@@ -133,7 +133,7 @@ class JSONPatchTarget:
         else:
             at.insert(_index(key, len(at) + 1, problem), value)
 
-    def _add(self, operation: dict[str, Any]) -> None:
+    def _add(self, operation: MutableObject) -> None:
         at, key, problem = self._locate(operation, "path")
         self._put(at, key, deepcopy(operation.get("value")), problem)
 
@@ -145,11 +145,11 @@ class JSONPatchTarget:
             raise _refuse(f"{problem}: Unable to remove nonexistent key: {key}: missing value")
         return at.pop(key)
 
-    def _remove(self, operation: dict[str, Any]) -> None:
+    def _remove(self, operation: MutableObject) -> None:
         at, key, problem = self._locate(operation, "path")
         self._take(at, key, problem)
 
-    def _replace(self, operation: dict[str, Any]) -> None:
+    def _replace(self, operation: MutableObject) -> None:
         value = deepcopy(operation.get("value"))
         if self._pointer(operation, "path") == "":
             if not isinstance(value, (dict, list)):
@@ -162,17 +162,17 @@ class JSONPatchTarget:
         else:
             at[key] = value
 
-    def _move(self, operation: dict[str, Any]) -> None:
+    def _move(self, operation: MutableObject) -> None:
         at, key, problem = self._locate(operation, "from")
         value = self._take(at, key, problem)
         at, key, problem = self._locate(operation, "path")
         self._put(at, key, value, problem)
 
-    def _read(self, operation: dict[str, Any], name: str) -> Any:
+    def _read(self, operation: MutableObject, name: str) -> Any:
         at, key, problem = self._locate(operation, name)
         return at.get(key) if isinstance(at, dict) else at[_index(key, len(at), problem)]
 
-    def _copy(self, operation: dict[str, Any]) -> None:
+    def _copy(self, operation: MutableObject) -> None:
         value = self._read(operation, "from")
         at, key, problem = self._locate(operation, "path")
         self._count_copied(value)
@@ -185,7 +185,7 @@ class JSONPatchTarget:
             what = "Unable to complete the copy, the accumulated size increase of copy is"
             raise PatchError(f"{what} {self._copied}, exceeding the limit {_MOST_COPIED}", 413)
 
-    def _test(self, operation: dict[str, Any]) -> None:
+    def _test(self, operation: MutableObject) -> None:
         path = self._pointer(operation, "path")
         found = self.value if path == "" else self._read(operation, "path")
         self._enter(found, is_whole=True)

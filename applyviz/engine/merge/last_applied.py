@@ -12,12 +12,12 @@ from typing import Any
 
 from applyviz.engine.objects.errors import MergeError
 from applyviz.engine.objects.golang import read_integer, render_json
-from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, get_at
 
 ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-def find(obj: JSONObject) -> dict[str, Any] | None:
+def find(obj: JSONObject) -> MutableObject | None:
     """Return the parsed last-applied annotation, None if there is none, or {} if it is empty.
 
     - Raises `MergeError` when it holds no JSON object.
@@ -56,12 +56,12 @@ def render_as_given(manifest: JSONObject) -> str:
     return render_json({**manifest, "metadata": {**others, "annotations": kept} if kept else others}) + "\n"
 
 
-def attach(manifest: JSONObject) -> dict[str, Any]:
+def attach(manifest: JSONObject) -> MutableObject:
     """Return the manifest with its last-applied annotation."""
     return _annotate(manifest, render(manifest))
 
 
-def _annotate(manifest: JSONObject, text: str | None) -> dict[str, Any]:
+def _annotate(manifest: JSONObject, text: str | None) -> MutableObject:
     metadata = manifest.get("metadata")
     metadata = dict(metadata) if isinstance(metadata, dict) else {}
     annotations = _read_annotations(metadata.get("annotations"))
@@ -80,7 +80,7 @@ def read_null_annotations(manifest: JSONObject) -> JSONObject:
     return _annotate(manifest, None)
 
 
-def _read_annotations(annotations: JSONValue) -> dict[str, Any]:
+def _read_annotations(annotations: JSONValue) -> MutableObject:
     """Read annotations as kubectl does: null is an empty string; any other non-string value discards all of them."""
     if not isinstance(annotations, dict):
         return {}

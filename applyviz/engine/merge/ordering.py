@@ -13,7 +13,7 @@ from typing import Any
 from applyviz.engine.merge.printed import print_type, print_value
 from applyviz.engine.merge.sorting import sort_by_rank
 from applyviz.engine.objects.errors import PatchError
-from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.objects.values import JSONValue, MutableObject
 
 DIRECTIVE = "$patch"
 
@@ -44,7 +44,7 @@ def require_one_type(*lists: Sequence[JSONValue]) -> type:
     raise PatchError(f"list element types are not identical: {print_value([list(entries) for entries in lists])}")
 
 
-def require_map(entry: JSONValue) -> dict[str, Any]:
+def require_map(entry: JSONValue) -> MutableObject:
     """Return the entry as a map; raise the merge's error if it is not one."""
     if isinstance(entry, dict):
         return entry
@@ -58,7 +58,7 @@ def require_list(entry: JSONValue) -> list[Any]:
     raise PatchError(f"expected a []interface {{}}, but received a {print_type(entry)}")
 
 
-def read_merge_key(entry: dict[str, Any], merge_key: str) -> Any:
+def read_merge_key(entry: MutableObject, merge_key: str) -> Any:
     """Return the value of the merge key, which every entry must have."""
     if merge_key not in entry:
         raise PatchError(f"map: {print_value(entry)} does not contain declared merge key: {merge_key}")

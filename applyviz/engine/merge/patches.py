@@ -19,7 +19,7 @@ from applyviz.engine.merge.shapes import GoTypeShape, OpenAPIv2Shape, PatchShape
 from applyviz.engine.merge.strategic import apply_strategic, compute_strategic
 from applyviz.engine.objects.errors import MergeError, PatchError
 from applyviz.engine.objects.exchange import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
-from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject
 from applyviz.engine.schema.model import KindSchema, Node
 
 STRATEGIC = "strategic merge patch"
@@ -38,7 +38,7 @@ class ThreeWayPatch:
     could not compute it; `calculation` has the steps that the body is merged from.
     """
 
-    body: dict[str, Any]
+    body: MutableObject
     content_type: str
     method: str
     warnings: tuple[str, ...] = ()
@@ -107,7 +107,7 @@ def compute(
     return _make_patch(merged, MERGE_PATCH, JSON_MERGE, tuple(warnings))
 
 
-def apply(live: JSONObject, patch: JSONValue, content_type: str, *, kind: KindSchema | None) -> dict[str, Any]:
+def apply(live: JSONObject, patch: JSONValue, content_type: str, *, kind: KindSchema | None) -> MutableObject:
     """Apply a patch to the live object, before defaulting, conversion and admission.
 
     - Raises `PatchError` with the HTTP status that the server answers.

@@ -7,15 +7,13 @@ changes). Left out: the choice of a schema, and preconditions (kubectl has none 
 
 from __future__ import annotations
 
-from typing import Any
-
 from applyviz.engine.merge.application import merge_maps
 from applyviz.engine.merge.calculation import MergedPatch
 from applyviz.engine.merge.differences import Purpose, diff_maps
 from applyviz.engine.merge.disagreements import DisagreementError, reconcile
 from applyviz.engine.merge.shapes import PatchShape
 from applyviz.engine.objects.errors import MergeError
-from applyviz.engine.objects.values import JSONObject, canonical_json
+from applyviz.engine.objects.values import JSONObject, MutableObject, canonical_json
 
 
 def compute_strategic(
@@ -34,8 +32,8 @@ def compute_strategic(
 
 
 def _refuse_overwriting(
-    patch: dict[str, Any], last_applied: JSONObject, live: JSONObject, shape: PatchShape
-) -> dict[str, Any]:
+    patch: MutableObject, last_applied: JSONObject, live: JSONObject, shape: PatchShape
+) -> MutableObject:
     changed = diff_maps(last_applied, live, shape, Purpose.EVERYTHING)
     try:
         return reconcile(patch, changed, shape)
@@ -46,6 +44,6 @@ def _refuse_overwriting(
         ) from None
 
 
-def apply_strategic(live: JSONObject, patch: JSONObject, shape: PatchShape) -> dict[str, Any]:
+def apply_strategic(live: JSONObject, patch: JSONObject, shape: PatchShape) -> MutableObject:
     """Apply a strategic merge patch to the live object, before defaulting and admission."""
     return merge_maps(live, patch, shape, is_object=True)

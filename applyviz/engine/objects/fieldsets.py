@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any
 
 from applyviz.engine.objects.errors import OwnershipError
 from applyviz.engine.objects.paths import FieldPath, PathElement, normalize_element, sort_key, write_element
-from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.objects.values import JSONValue, MutableObject
 
 _COMPARED = 6
 _NO_MEMBERS: frozenset[PathElement] = frozenset()
@@ -137,9 +136,9 @@ class FieldSet:
         theirs = other.children
         return all(e in theirs and mine.is_subset(theirs[e]) for e, mine in self.children.items())
 
-    def render(self) -> dict[str, Any]:
+    def render(self) -> MutableObject:
         """Return the set as fieldsV1."""
-        fields: dict[str, Any] = {}
+        fields: MutableObject = {}
         children = self.children
         for element in self.members:
             if element not in children:
@@ -231,7 +230,7 @@ class FieldSetMemo:
             known = self._read[id(fields)] = (fields, read_fields(fields) if equal is None else equal)
         return known[1]
 
-    def write(self, fields: FieldSet) -> dict[str, Any]:
+    def write(self, fields: FieldSet) -> MutableObject:
         """Return a set as fieldsV1."""
         written = fields.render()
         self._written[id(written)] = (written, fields)

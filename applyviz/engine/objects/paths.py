@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from applyviz.engine.objects.golang import element_string, quote, render_float, render_number
-from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.objects.values import JSONObject, JSONValue
 
 PathElement: TypeAlias = str
 FieldPath: TypeAlias = tuple[PathElement, ...]
@@ -74,7 +74,7 @@ def field(name: str) -> PathElement:
     return "f:" + name
 
 
-def key(keys: Mapping[str, Any]) -> PathElement:
+def key(keys: JSONObject) -> PathElement:
     """Return the element of an entry of a map list, by its key fields."""
     element = "k:" + _text(keys)
     if any(map(_is_inexact, keys.values())):

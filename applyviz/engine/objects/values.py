@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     JSONValue: TypeAlias = "str | int | float | bool | Sequence[JSONValue] | Mapping[str, JSONValue] | None"
 else:
     JSONValue = Any
-# A Kubernetes object: the schema of its kind types its values, not Python.
+# A JSON map, such as a Kubernetes object: the schema of its kind types its values, not Python.
 JSONObject: TypeAlias = Mapping[str, Any]
 MutableObject: TypeAlias = dict[str, Any]
 

@@ -186,7 +186,7 @@ def with_entries(obj: JSONObject, entries: list[MutableObject] | None) -> Mutabl
         if not isinstance(metadata, Mapping) or "managedFields" not in metadata:
             return dict(obj)
         return {**obj, "metadata": {k: v for k, v in metadata.items() if k != "managedFields"}}
-    known: Mapping[str, Any] = metadata if isinstance(metadata, Mapping) else {}
+    known: JSONObject = metadata if isinstance(metadata, Mapping) else {}
     return {**obj, "metadata": {**known, "managedFields": entries}}
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -66,7 +65,7 @@ class BundledSource:
 
     def _read_kind(self, gvk: GroupVersionKind) -> KindSchema | None:
         key = f"{gvk.api_version}/{gvk.kind}"
-        index: Mapping[str, Any] = load_bundled("index")
+        index: JSONObject = load_bundled("index")
         if key not in index["kinds"]:
             return None
         name, is_strategic = index["kinds"][key]

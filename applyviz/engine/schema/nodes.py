@@ -15,7 +15,7 @@ from applyviz.engine.objects.errors import SchemaError
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.schema.model import ListType, MapType
 
-_NONE: Mapping[str, Any] = {}
+_NONE: JSONObject = {}
 _MISSING = object()
 
 
@@ -147,7 +147,7 @@ class SchemaNode:
     def _make(self, raw: JSONObject) -> SchemaNode:
         return SchemaNode(raw, self._definitions, allows_unknown=self.allows_unknown)
 
-    def _raw_properties(self) -> Mapping[str, Any]:
+    def _raw_properties(self) -> JSONObject:
         properties = self._raw.get("properties")
         return properties if isinstance(properties, Mapping) else _NONE
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from applyviz.engine.objects.golang import json_number, json_string
-from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject
 from applyviz.kubernetes.parity.go_types import Code, GoStruct, go_types
 from applyviz.kubernetes.parity.json_text import Written, list_pairs
 
@@ -20,16 +20,16 @@ _RAW = frozenset(("R", "D"))
 _SCHEMAS = frozenset(("A", "B", "S"))
 
 
-def order_as_served(struct: GoStruct | None, obj: JSONObject) -> dict[str, Any]:
+def order_as_served(struct: GoStruct | None, obj: JSONObject) -> MutableObject:
     """Return the same object in the order of the struct; without one, all keys sorted."""
     return _order_struct(obj, struct) if struct is not None else _order_map(obj, None)
 
 
-def _order_map(value: Mapping[str, Any], inner: Code) -> dict[str, Any]:
+def _order_map(value: JSONObject, inner: Code) -> MutableObject:
     return {name: _order(value[name], inner) for name in sorted(value)}
 
 
-def _order_struct(value: Mapping[str, Any], struct: GoStruct) -> dict[str, Any]:
+def _order_struct(value: JSONObject, struct: GoStruct) -> MutableObject:
     ordered = {name: _order(value[name], field.code) for name, field in struct.fields.items() if name in value}
     return ordered | {name: item for name, item in value.items() if name not in ordered}
 
@@ -54,7 +54,7 @@ def _order(value: JSONValue, code: Code) -> Any:
     return _order_struct(value, struct) if struct is not None else value
 
 
-def _order_owned(value: Mapping[str, Any]) -> dict[str, Any]:
+def _order_owned(value: JSONObject) -> MutableObject:
     """Return fieldsV1 in the order of the path elements."""
     return {key: _order_owned(value[key]) for key in sorted(value, key=_rank_element)}
 

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.schema.builtin import load_bundled
 
 _SCALARS = frozenset({"s", "b", "f", "y"})
@@ -62,8 +62,8 @@ _TYPE_META = {"kind": "TypeMeta", "apiVersion": "TypeMeta"}
 class GoTypes:
     """All structs, and the struct of each kind."""
 
-    def __init__(self, document: Mapping[str, Any]) -> None:
-        self._raw: Mapping[str, Any] = document["types"]
+    def __init__(self, document: JSONObject) -> None:
+        self._raw: JSONObject = document["types"]
         self._kinds: Mapping[str, str] = document["kinds"]
         self._typed = frozenset(self._kinds.values())
         self._structs: dict[str, GoStruct] = {}

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from applyviz.engine.objects.golang import json_number, quote
-from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject
 
 MAX_DEPTH: Final = 10_000
 _MOST_REPEATED: Final = 100
@@ -49,12 +49,12 @@ class Written(float):
         return made
 
 
-def list_pairs(value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def list_pairs(value: JSONObject) -> Iterator[tuple[str, Any]]:
     """Yield keys and values in the order of the text, including repeated keys."""
     return iter(value.pairs) if isinstance(value, Repeated) else iter(value.items())
 
 
-def _hold_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _hold_pairs(pairs: list[tuple[str, Any]]) -> MutableObject:
     made = dict(pairs)
     return made if len(made) == len(pairs) else Repeated(pairs)
 

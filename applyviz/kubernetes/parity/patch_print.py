@@ -13,7 +13,7 @@ from applyviz.engine.merge.ordering import DIRECTIVE, identify
 from applyviz.engine.merge.printed import print_value
 from applyviz.engine.merge.shapes import MERGE, REPLACE, GoTypeShape, PatchShape
 from applyviz.engine.objects.errors import PatchError
-from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject
 from applyviz.engine.schema.model import KindSchema
 
 
@@ -24,14 +24,14 @@ def print_strategic(patch: JSONValue, live: JSONObject, kind: KindSchema) -> str
     return print_value(_merged(patch, live, GoTypeShape(kind.root)))
 
 
-def _merged(patch: JSONObject, live: JSONObject, shape: PatchShape) -> dict[str, Any]:
+def _merged(patch: JSONObject, live: JSONObject, shape: PatchShape) -> MutableObject:
     if DIRECTIVE in patch:
         is_replaced = patch[DIRECTIVE] == "replace"
         return {k: v for k, v in patch.items() if k != DIRECTIVE} if is_replaced else dict(patch)
     wanted = patch.get(RETAIN_KEYS_DIRECTIVE)
     kept = {identify(name) for name in wanted} if isinstance(wanted, list) else None
     ordered = {name.partition("/")[2] for name in patch if name.startswith(SET_ORDER)}
-    result: dict[str, Any] = {}
+    result: MutableObject = {}
     for name, value in patch.items():
         if name == RETAIN_KEYS_DIRECTIVE or name.startswith(SET_ORDER) or name in ordered:
             continue

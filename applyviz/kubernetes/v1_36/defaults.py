@@ -15,8 +15,8 @@ from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject,
 from applyviz.kubernetes.parity.go_types import Code, GoStruct, go_types
 from applyviz.kubernetes.v1_36.default_rules import RULES
 
-_ANY_LABEL: Mapping[str, Any] = {"namespaceSelector": {}, "objectSelector": {}}
-_WEBHOOK: Mapping[str, Any] = {"failurePolicy": "Fail", "matchPolicy": "Equivalent", **_ANY_LABEL, "timeoutSeconds": 10}
+_ANY_LABEL: JSONObject = {"namespaceSelector": {}, "objectSelector": {}}
+_WEBHOOK: JSONObject = {"failurePolicy": "Fail", "matchPolicy": "Equivalent", **_ANY_LABEL, "timeoutSeconds": 10}
 _PROJECTED_MODE = {"defaultMode": 420}
 _RBD = {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"}
 _SCALE_IO = {"storageMode": "ThinProvisioned", "fsType": "xfs"}

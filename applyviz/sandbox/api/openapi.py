@@ -108,7 +108,7 @@ def _mark(schema: MutableObject, resource: Resource) -> MutableObject:
 @cache
 def _builtin_document(group: str, version: str) -> JSONObject | None:
     chosen = [r for (g, v, _), r in builtin_resources().items() if (g, v) == (group, version)]
-    kinds: Mapping[str, Any] = load_bundled("index")["kinds"]
+    kinds: JSONObject = load_bundled("index")["kinds"]
     named = {r.plural: (kinds[f"{r.gvk.api_version}/{r.gvk.kind}"], r) for r in chosen if _key(r) in kinds}
     if not named:
         return None

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from applyviz.engine.objects.exchange import APPLY_PATCH, Request
-from applyviz.engine.objects.values import get_at
+from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.kubernetes.parity.status import (
     FieldError,
     forbidden,
@@ -92,7 +91,7 @@ def read_delete_options(request: Request) -> DeleteOptions:
 
     - Raises `StatusError` (422) that names every invalid option.
     """
-    body: Mapping[str, Any] = request.body if isinstance(request.body, Mapping) else {}
+    body: JSONObject = request.body if isinstance(request.body, Mapping) else {}
     # With options in the body the API server ignores the query.
     query = {} if body else request.query
     policy = body.get("propagationPolicy") or query.get("propagationPolicy") or ""

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
-from typing import Any
 
 from applyviz.engine.objects.quantities import BINARY, read_amount
 from applyviz.engine.objects.refs import ObjectRef
@@ -54,7 +53,7 @@ def round_amount(amount: Decimal, step: str) -> Decimal:
     return amount.quantize(Decimal(step), context=_ALL_DIGITS)
 
 
-def _list_containers(spec: Mapping[str, Any], group: str) -> Iterator[Mapping[str, Any]]:
+def _list_containers(spec: JSONObject, group: str) -> Iterator[JSONObject]:
     found = spec.get(group)
     yield from (c for c in (found if isinstance(found, list) else ()) if isinstance(c, Mapping))
 
@@ -69,15 +68,15 @@ def write_amount(resource: str, amount: Decimal) -> str:
     return _write(amount) if is_whole else f"{(amount * 1000).to_integral_value(ROUND_CEILING)}m"
 
 
-def _read_amount_of(container: Mapping[str, Any], bound: str, resource: str, defaults: Defaults) -> Decimal | None:
+def _read_amount_of(container: JSONObject, bound: str, resource: str, defaults: Defaults) -> Decimal | None:
     own = get_at(dict(container), ("resources", bound, resource))
     if own is None and bound == "requests":
         own = get_at(dict(container), ("resources", "limits", resource))
     return defaults.get((bound, resource)) if own is None else count_amount(own)
 
 
-def _sum_pod(spec: Mapping[str, Any], bound: str, resource: str, defaults: Defaults) -> Decimal:
-    def amount(container: Mapping[str, Any]) -> Decimal:
+def _sum_pod(spec: JSONObject, bound: str, resource: str, defaults: Defaults) -> Decimal:
+    def amount(container: JSONObject) -> Decimal:
         return _read_amount_of(container, bound, resource, defaults) or Decimal(0)
 
     starting = [c for c in _list_containers(spec, "initContainers") if c.get("restartPolicy") != "Always"]
@@ -103,12 +102,12 @@ def _count_running(kind: str, live: JSONObject) -> int:
     return found if isinstance(found, int) else 0
 
 
-def _find_spec(kind: str, obj: JSONObject | None) -> Mapping[str, Any] | None:
+def _find_spec(kind: str, obj: JSONObject | None) -> JSONObject | None:
     spec = get_at(obj, ("spec",) if kind == "Pod" else ("spec", "template", "spec"))
     return spec if isinstance(spec, Mapping) else None
 
 
-def _multiply(spec: Mapping[str, Any], pods: int, defaults: Defaults) -> Amounts:
+def _multiply(spec: JSONObject, pods: int, defaults: Defaults) -> Amounts:
     return {(b, r): pods * _sum_pod(spec, b, r, defaults) for b in _BOUNDS for r in RESOURCES}
 
 

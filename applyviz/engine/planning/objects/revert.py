@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.errors import MergeError
 from applyviz.engine.objects.paths import FieldPath
-from applyviz.engine.objects.values import JSONObject, get_at
+from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
 from applyviz.engine.ownership.extracting import keep_fields
 from applyviz.engine.ownership.managed_fields import read_owners
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
@@ -56,7 +55,7 @@ def _is_near(path: FieldPath, other: FieldPath) -> bool:
     return path[:shorter] == other[:shorter]
 
 
-def _plain(obj: JSONObject) -> dict[str, Any]:
+def _plain(obj: JSONObject) -> MutableObject:
     """Return an object without status and without what servers write into metadata."""
     metadata = {k: v for k, v in (obj.get("metadata") or {}).items() if k not in _SERVERS}
     annotations = metadata.get("annotations")

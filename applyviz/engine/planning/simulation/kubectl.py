@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.exchange import APPLY_PATCH, Request
+from applyviz.engine.objects.values import MutableObject
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.planning.simulation.estimated_answers import EstimatedAnswers
 from applyviz.engine.requests.client_side import apply_client_side
@@ -83,7 +84,7 @@ def list_kubectl_writes(
     known = kind or KindSchema(resource.gvk, None, SchemaOrigin.NONE, is_custom=True, is_strategic=False)
     live = dict(change.versions.live) if change.versions.live is not None else None
     estimated = EstimatedAnswers(known, _NEVER, live, options.subresource)
-    placed: dict[str, Any] = dict(manifest)
+    placed: MutableObject = dict(manifest)
     if resource.is_namespaced and change.ref.namespace:
         placed["metadata"] = {**(manifest.get("metadata") or {}), "namespace": change.ref.namespace}
     try:

@@ -6,9 +6,8 @@ Rule: ValidatePodUpdate in `pkg/apis/core/validation` of k8s.io/kubernetes v1.36
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-from applyviz.engine.objects.values import JSONObject, get_at, is_same_json
+from applyviz.engine.objects.values import JSONObject, MutableObject, get_at, is_same_json
 from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid
 
 _POD_UPDATE = (
@@ -60,7 +59,7 @@ def _without_seconds(toleration: JSONObject) -> JSONObject:
     return {name: value for name, value in toleration.items() if name != "tolerationSeconds"}
 
 
-def _without_mutable(spec: JSONObject, before: JSONObject) -> dict[str, Any]:
+def _without_mutable(spec: JSONObject, before: JSONObject) -> MutableObject:
     kept = {name: value for name, value in spec.items() if name not in _FREE}
     for name in ("containers", "initContainers"):
         if kept.get(name):
