@@ -20,11 +20,11 @@ _LOST = Appearance("!", _("can no longer approve"), "remove")
 
 @dataclass(frozen=True, slots=True)
 class ReviewerRow:
-    """One requested reviewer."""
+    """One person who can be asked; `style`: the state of the request, None for a person who was not asked."""
 
     account: int
     name: str
-    style: Appearance
+    style: Appearance | None
 
 
 def _choose_style(one: RequestedReviewer, *, is_open: bool) -> Appearance:

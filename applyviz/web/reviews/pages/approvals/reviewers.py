@@ -9,7 +9,6 @@ from django.urls import reverse
 
 from applyviz.records.enums import ReviewState
 from applyviz.records.models import Review
-from applyviz.web.components.badges import Appearance
 from applyviz.web.components.requested_reviewers import ReviewerRow, present_requested
 from applyviz.workflow.approvals import quorum, requested_reviewers
 from applyviz.workflow.foundation import access
@@ -21,19 +20,10 @@ SEARCHED = 9
 
 
 @dataclass(frozen=True, slots=True)
-class ReviewerOption:
-    """One person who can be asked; `style` is where they stand, if they were asked before."""
-
-    account: int
-    name: str
-    style: Appearance | None
-
-
-@dataclass(frozen=True, slots=True)
 class ReviewerList:
     """The people to choose from, those who were asked first, and the number of those that are not listed."""
 
-    rows: tuple[ReviewerOption, ...]
+    rows: tuple[ReviewerRow, ...]
     more: int
 
 
@@ -43,7 +33,7 @@ class ReviewersPage:
 
     review_number: int
     title: str
-    options: tuple[ReviewerOption, ...]
+    options: tuple[ReviewerRow, ...]
     is_open: bool
     back_url: str
     form_url: str
@@ -82,11 +72,11 @@ def _list_asked(review: Review) -> tuple[ReviewerRow, ...]:
 def present_reviewers(review: Review, *, for_user: Person) -> ReviewersPage:
     """Return the page of a review."""
     asked, plan = _list_asked(review), review.latest_plan
-    options = [ReviewerOption(one.account, one.name, one.style) for one in asked]
+    options = list(asked)
     known = {one.account for one in asked}
     for person in () if plan is None else requested_reviewers.list_askable(plan):
         if person.pk not in known:
-            options.append(ReviewerOption(person.pk, person.get_username(), None))
+            options.append(ReviewerRow(person.pk, person.get_username(), None))
     return ReviewersPage(
         review_number=review.number,
         title=review.title,
