@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -20,7 +21,7 @@ from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from applyviz import clock
-from applyviz.engine.objects.values import canonical_json
+from applyviz.engine.objects.values import JSONObject, canonical_json
 from applyviz.records import full_text
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import AuditEntry
@@ -84,13 +85,11 @@ def find_between(chosen: HistoryFilter) -> QuerySet[AuditEntry]:
     if "until" in chosen:
         moment = _moment(chosen["until"], is_end=True)
         last = AuditEntry.objects.filter(at__lte=moment + _SLACK).order_by("-at").values_list("id", flat=True).first()
-        entries = entries.filter(at__lte=moment) if _is_moment(chosen["until"]) else entries.filter(at__lt=moment)
+        entries = (
+            entries.filter(at__lte=moment) if isinstance(chosen["until"], datetime) else entries.filter(at__lt=moment)
+        )
         entries = entries.none() if last is None else entries.filter(id__lte=last + _CHUNK)
     return entries
-
-
-def _is_moment(given: date) -> bool:
-    return isinstance(given, datetime)
 
 
 def find_filtered(chosen: HistoryFilter) -> QuerySet[AuditEntry]:
@@ -193,21 +192,30 @@ def make_writer() -> Any:
     return csv.writer(Echo(), quoting=csv.QUOTE_ALL)
 
 
-def list_changes(action: str, detail: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return the fields that a write changed (path, before, after; masked), as its entry holds them."""
+@dataclass(frozen=True, slots=True)
+class ChangedField:
+    """One field that a write changed; values are masked, "" where there is none."""
+
+    path: str
+    before: str
+    after: str
+
+
+def list_changes(action: str, detail: JSONObject) -> tuple[ChangedField, ...]:
+    """Return the fields that a write changed, as its entry holds them; nothing for other entries."""
     changes = detail.get("changes") if action == AuditAction.OBJECT_RESULT else None
     found = [one for one in changes if isinstance(one, Mapping)] if isinstance(changes, list) else []
-    return [{name: str(one.get(name, "")) for name in ("path", "before", "after")} for one in found]
+    return tuple(ChangedField(*(str(one.get(name, "")) for name in ("path", "before", "after"))) for one in found)
 
 
-def describe_changes(action: str, detail: Mapping[str, Any]) -> str:
+def describe_changes(action: str, detail: JSONObject) -> str:
     """Return the changed fields as one line: `path: before → after; …`, with the number of those left out."""
-    lines = [f"{one['path']}: {one['before'] or '-'} → {one['after'] or '-'}" for one in list_changes(action, detail)]
+    lines = [f"{one.path}: {one.before or '-'} → {one.after or '-'}" for one in list_changes(action, detail)]
     more = detail.get("more")
     return "; ".join([*lines, *([f"+{more}"] if lines and isinstance(more, int) else [])])
 
 
-def _write_csv(rows: Iterator[Mapping[str, Any]]) -> Generator[str, None, None]:
+def _write_csv(rows: Iterator[JSONObject]) -> Generator[str, None, None]:
     writer = make_writer()
     names = [*(name for name in STORED if name not in ("detail", "salt")), "detail", "changed_fields"]
     yield writer.writerow(names)
@@ -218,7 +226,7 @@ def _write_csv(rows: Iterator[Mapping[str, Any]]) -> Generator[str, None, None]:
         yield writer.writerow([tame(shown[name]) for name in names])
 
 
-def _write_jsonl(rows: Iterator[Mapping[str, Any]]) -> Generator[str, None, None]:
+def _write_jsonl(rows: Iterator[JSONObject]) -> Generator[str, None, None]:
     for row in rows:
         yield canonical_json(canonical_entry(row)) + "\n"
 
@@ -232,7 +240,7 @@ def _find_end() -> int:
         return AuditEntry.objects.order_by("-id").values_list("id", flat=True).first() or 0
 
 
-def _read_on(entries: QuerySet[AuditEntry], reader: Visitor | None) -> Iterator[Mapping[str, Any]]:
+def _read_on(entries: QuerySet[AuditEntry], reader: Visitor | None) -> Iterator[JSONObject]:
     """Yield entries oldest first by pages: no cursor stays open for a slow reader, and later entries are left out."""
     last, end = 0, _find_end()
     rows = entries.order_by("id").filter(id__lte=end).values(*STORED)

@@ -8,7 +8,7 @@ pages, so that an export of a year is never in memory and keeps no cursor open f
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 from heapq import merge
@@ -26,6 +26,7 @@ from applyviz.records.enums import AuditAction, FindingSort
 from applyviz.records.models import ApplyRun, AuditEntry, LiveFinding
 from applyviz.workflow.audit import chain, trail
 from applyviz.workflow.evidence.history import (
+    ChangedField,
     ExportFormat,
     describe_changes,
     find_between,
@@ -178,12 +179,12 @@ class EvidenceFact:
     summary: str = ""
     owners: str = ""
     number: int | None = None
-    changes: tuple[Mapping[str, str], ...] = ()
+    changes: tuple[ChangedField, ...] = ()
 
     def to_json(self) -> dict[str, JSONValue]:
         """Return the fact for exports."""
         values = {name: getattr(self, name) for name in EvidenceFact.__slots__}
-        changes = [dict(one) for one in self.changes]
+        changes = [asdict(one) for one in self.changes]
         return {**values, "section": self.section.value, "at": self.at.isoformat(), "changes": changes}
 
     def to_row(self) -> list[JSONValue]:
@@ -243,7 +244,7 @@ def _from_write(entry: AuditEntry, who: str) -> EvidenceFact:
     summary = (
         "; ".join((changed, f"owners: {_render_owners(owners)}")) if changed and state else changed or fact.summary
     )
-    changes = tuple(list_changes(entry.action, entry.detail))
+    changes = list_changes(entry.action, entry.detail)
     return replace(fact, who=who, what=outcome, summary=summary, owners=state, changes=changes)
 
 

@@ -24,7 +24,7 @@ from applyviz.web.history.pages.daily_activity import DailyActivity, present_day
 from applyviz.web.runs.pages.results import OUTCOME_STYLES
 from applyviz.workflow.audit.entries import name_action
 from applyviz.workflow.audit.trail import SYSTEM
-from applyviz.workflow.evidence.history import find_page, list_changes
+from applyviz.workflow.evidence.history import ChangedField, find_page, list_changes
 from applyviz.workflow.evidence.name_filters import HistoryFilter, widen_names
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Visitor
@@ -82,15 +82,6 @@ class EntryRow(TimelineRow):
 
 
 @dataclass(frozen=True, slots=True)
-class ChangedField:
-    """One field that a write changed; values are masked, "" where there is none."""
-
-    path: str
-    before: str
-    after: str
-
-
-@dataclass(frozen=True, slots=True)
 class HistoryPage:
     """Some entries, newest first, and the position of older ones; `days`: the chart of activity, on the first page."""
 
@@ -143,11 +134,6 @@ def _describe_object(entry: AuditEntry) -> str:
     return f"{entry.kind} {where}{entry.name}"
 
 
-def list_changed_fields(entry: AuditEntry) -> tuple[ChangedField, ...]:
-    """Return what a write changed, as its entry records it; nothing for other entries and those that are not shown."""
-    return tuple(ChangedField(**one) for one in list_changes(entry.action, entry.detail))
-
-
 def _has_words(path: str, wanted: str) -> bool:
     """Return whether a path contains the words of a filter, in their order."""
     at, text = 0, path.casefold()
@@ -161,7 +147,7 @@ def _has_words(path: str, wanted: str) -> bool:
 
 def _describe_changes(entry: AuditEntry, wanted: str) -> str:
     """Name the first field that a write changed and that the filter names, and how many more."""
-    changed = sorted(list_changed_fields(entry), key=lambda one: not _has_words(one.path, wanted))
+    changed = sorted(list_changes(entry.action, entry.detail), key=lambda one: not _has_words(one.path, wanted))
     if not changed:
         return ""
     nothing = _("nothing")
@@ -316,7 +302,7 @@ def present_entry_page(number: int, *, for_user: Visitor) -> EntryPage:
     return EntryPage(
         row=present_entry(entry, find_starters([entry])),
         facts=tuple(fact for fact in facts if fact.text),
-        changes=list_changed_fields(entry),
+        changes=list_changes(entry.action, entry.detail),
         detail=render_yaml(entry.detail) if entry.detail else "",
         hash=entry.hash,
         previous_hash=entry.previous_hash,
