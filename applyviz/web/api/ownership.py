@@ -9,7 +9,6 @@ from itertools import groupby
 from django import forms
 
 from applyviz.engine.objects.paths import FieldPath, render_path
-from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.requests.options import HANDOVER_MANAGER, ApplyOptions, Handover
 from applyviz.records.models import Plan
@@ -56,15 +55,11 @@ class TakeForm(forms.Form):
             return options
         options = replace(options, taken_fields=())
         found = _find(self.cleaned_data["take_fields"], "take_fields", lambda: hold_changes(latest))
-        for change, group in groupby(sorted(found, key=_ref), key=lambda one: one[0].change):
+        for change, group in groupby(sorted(found, key=lambda one: one[0].ref), key=lambda one: one[0].change):
             paths = [path for _, path in group]
             if change is not None:
                 options = _take(latest, options, change, paths)
         return options
-
-
-def _ref(named: tuple[FieldHolder, FieldPath]) -> ObjectRef:
-    return named[0].ref
 
 
 def _take(latest: Plan, options: ApplyOptions, change: PlannedObject, paths: list[FieldPath]) -> ApplyOptions:

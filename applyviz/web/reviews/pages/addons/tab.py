@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.records.models import ObjectChange
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
 from applyviz.web.components.notices import PostAction
 from applyviz.web.reviews.pages.addons.table import AddonRow, ChannelTable, present_channel
@@ -52,16 +51,12 @@ def _group_objects(context: PlanContext) -> Mapping[str, list[AddonObject]]:
     named: Iterable[tuple[int, str | None]] = context.plan.changes.values_list("position", "document__addon")
     addon_of = dict(named)
     found: dict[str, list[AddonObject]] = {}
-    for row in sorted(context.changes, key=_find_position):
+    for row in sorted(context.changes, key=lambda row: row.position):
         shown = AddonObject(
             OBJECT_STYLES[Operation(row.operation)], row.kind, row.name, row.namespace, url_of(row.position)
         )
         found.setdefault(addon_of.get(row.position) or "", []).append(shown)
     return found
-
-
-def _find_position(row: ObjectChange) -> int:
-    return row.position
 
 
 def present_addons(context: PlanContext) -> AddonsTab | None:
