@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from applyviz.engine.planning.objects.conflict_rules import RuleResolution
+from applyviz.engine.planning.objects.conflict_rules import FieldRule, RuleResolution
 from applyviz.records import triggers
 from applyviz.records.enums import PlanState, Role
 from applyviz.records.models import ConflictRule, Grant, PendingChange, Plan, Review, SourceRevision
@@ -18,7 +18,6 @@ from applyviz.workflow.approvals import approving
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotVisibleError
 from applyviz.workflow.people import confirmations, pending_changes
 from applyviz.workflow.plans import conflict_rules, planner, reviews
-from applyviz.workflow.plans.conflict_rules import RuleDraft
 from applyviz.workflow.runs import approve_and_run
 from tests.attacks.test_forged_rights import verify
 from tests.builders import grant_role, make_person
@@ -155,7 +154,7 @@ def test_nobody_confirms_a_request_that_was_changed(administrators: tuple[User, 
         pending_changes.get_waiting(made.pk)
 
 
-DRAFT = RuleDraft("", "ConfigMap", "", "settings", ("f:data", "f:a"), RuleResolution("ignore"))
+DRAFT = FieldRule("", "ConfigMap", "", "settings", ("f:data", "f:a"), RuleResolution("ignore"))
 
 
 @pytest.fixture

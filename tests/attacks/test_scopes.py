@@ -15,7 +15,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import URLResolver, get_resolver, reverse
 
-from applyviz.engine.planning.objects.conflict_rules import RuleResolution
+from applyviz.engine.planning.objects.conflict_rules import FieldRule, RuleResolution
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import Role, TokenScope
 from applyviz.records.models import AuditEntry, ClusterScan, Review
@@ -60,7 +60,7 @@ def play(team: Team) -> World:
     assert world.runs[0].state == "applied", world.runs[0].error
     world.plans += [world.runs[0].plan, team.plan(*write_foreign("two"))]
     Review.objects.update(title=f"Change {CANARY}", reason=CANARY)
-    draft = conflict_rules.RuleDraft("", "ConfigMap", "default", NAME, ("f:data",), RuleResolution.OVERWRITE, CANARY)
+    draft = FieldRule("", "ConfigMap", "default", NAME, ("f:data",), RuleResolution.OVERWRITE, CANARY)
     conflict_rules.propose_rule(world.plans[-1], draft, by=team.alice, reason=CANARY)
     assert team.edit(f"/api/v1/namespaces/default/configmaps/{NAME}", {"data": {"by": CANARY}}, manager=CANARY).is_ok
     scans.scan_cluster(scans.request_scan(team.cluster, by=None).pk)

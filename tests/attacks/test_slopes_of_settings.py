@@ -15,7 +15,7 @@ from django.contrib.auth.models import User
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from applyviz import clock
-from applyviz.engine.planning.objects.conflict_rules import RuleResolution
+from applyviz.engine.planning.objects.conflict_rules import FieldRule, RuleResolution
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.records import models
 from applyviz.records.enums import NotificationKind, Role, TokenScope
@@ -126,7 +126,7 @@ class Installation:
         make_policy(f"policy-{number}", cluster=f"cluster-{number}", approvals=2)
         make_policy("policy-0", cluster="cluster-0", approvals=1 + number % 3)
         name = f"settings-{number}"
-        rule = conflict_rules.RuleDraft("", "ConfigMap", "default", name, ("f:data",), RuleResolution.OVERWRITE, "me")
+        rule = FieldRule("", "ConfigMap", "default", name, ("f:data",), RuleResolution.OVERWRITE, "me")
         conflict_rules.propose_rule(self.plan, rule, by=self.team.alice, reason="because")
 
     def _notify(self, number: int) -> None:

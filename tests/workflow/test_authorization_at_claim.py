@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.utils import timezone
 
-from applyviz.engine.planning.objects.conflict_rules import RuleResolution
+from applyviz.engine.planning.objects.conflict_rules import FieldRule, RuleResolution
 from applyviz.records import triggers
 from applyviz.records.enums import AuditAction, Role, RunState
 from applyviz.records.models import ApplyRun, Approval, AuditEntry, EmergencyApply, ObjectChange, Plan
@@ -154,9 +154,7 @@ def test_approver_who_turns_out_to_be_the_author_is_none(team):
 def test_conflict_rule_that_ended_meanwhile_decides_nothing(team):
     team.apply(config_map(a="1", b="1"))
     team.edit(SETTINGS, {"data": {"a": "by hand"}})
-    draft = conflict_rules.RuleDraft(
-        "", "ConfigMap", "default", "settings", ("f:data", "f:a"), RuleResolution.OVERWRITE
-    )
+    draft = FieldRule("", "ConfigMap", "default", "settings", ("f:data", "f:a"), RuleResolution.OVERWRITE)
     rule = conflict_rules.propose_rule(team.plan(config_map(a="2")), draft, by=team.alice, reason="ours")
     conflict_rules.agree_rule(rule, by=team.bob)
     run = team.start(team.plan(config_map(a="2", b="2")))

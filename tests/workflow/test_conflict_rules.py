@@ -4,12 +4,11 @@ import pytest
 from django.db import DatabaseError, transaction
 
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
-from applyviz.engine.planning.objects.conflict_rules import RuleResolution
+from applyviz.engine.planning.objects.conflict_rules import FieldRule, RuleResolution
 from applyviz.records.enums import AuditAction, Role, RuleState, RunState
 from applyviz.records.models import AuditEntry, ConflictRule
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
 from applyviz.workflow.plans import conflict_rules, planner, resolutions, reviews
-from applyviz.workflow.plans.conflict_rules import RuleDraft
 from tests.blockers import name_blockers
 from tests.builders import make_person
 from tests.shared_stories import share_story
@@ -42,7 +41,7 @@ def plan(team):
 
 def draft(**values):
     named = {"group": "", "kind": "ConfigMap", "namespace": "default", "name": "settings", "path": FIELD}
-    return RuleDraft(**{**named, "resolution": RuleResolution.GIVE_UP, "manager": "kubectl-edit", **values})
+    return FieldRule(**{**named, "resolution": RuleResolution.GIVE_UP, "manager": "kubectl-edit", **values})
 
 
 def propose(team, plan, **values):

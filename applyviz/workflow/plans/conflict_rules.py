@@ -7,18 +7,16 @@ when it is created; when a rule changes, affected plans must be re-planned befor
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from applyviz import clock
-from applyviz.engine.objects.paths import FieldPath, render_path
+from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.digest.serialize import from_json
-from applyviz.engine.planning.objects.conflict_rules import FieldRule as EngineRule
-from applyviz.engine.planning.objects.conflict_rules import RuleResolution
+from applyviz.engine.planning.objects.conflict_rules import FieldRule, RuleResolution
 from applyviz.records.enums import AuditAction, RuleState
 from applyviz.records.models import Cluster, ConflictRule, Plan
 from applyviz.records.written_queries import WrittenQuery
@@ -32,22 +30,6 @@ from applyviz.workflow.foundation.scopes import EVERY_NAMESPACE, ScopeEntry
 from applyviz.workflow.foundation.sequences import next_number
 from applyviz.workflow.people import humans as people
 from applyviz.workflow.plans import changes
-
-
-@dataclass(frozen=True, slots=True)
-class RuleDraft:
-    """The content of a rule: objects of one kind by a name pattern, one field, one resolution.
-
-    - `namespace` "" means every namespace, `manager` "" every field manager; `name` may contain `*`.
-    """
-
-    group: str
-    kind: str
-    namespace: str
-    name: str
-    path: FieldPath
-    resolution: RuleResolution
-    manager: str = ""
 
 
 def list_scopes(cluster: Cluster, namespace: str) -> list[ScopeEntry]:
@@ -75,14 +57,14 @@ def _describe(rule: ConflictRule, **more: str) -> dict[str, str | int]:
     return {**recorded, "namespace": rule.namespace, "field": rule.path, "manager": rule.manager, **more}
 
 
-def _check_draft(draft: RuleDraft, reason: str) -> None:
+def _check_draft(draft: FieldRule, reason: str) -> None:
     if not reason.strip():
         raise NotValidError(_("a conflict rule needs a reason"))
     if not draft.name.strip() or not draft.kind or not draft.path:
         raise NotValidError(_("a conflict rule needs a kind, a name or pattern, and a field"))
 
 
-def propose_rule(plan: Plan, draft: RuleDraft, *, by: Person, reason: str) -> ConflictRule:
+def propose_rule(plan: Plan, draft: FieldRule, *, by: Person, reason: str) -> ConflictRule:
     """Propose a rule for the cluster of a plan; it has no effect until another person approves it.
 
     - Raises `NotValidError` without a reason or name, `NotPossibleError` when such a rule already exists.
@@ -207,22 +189,23 @@ _IN_FORCE = WrittenQuery(
 )
 
 
-def read_rules(cluster: Cluster) -> tuple[EngineRule, ...]:
+def read_rules(cluster: Cluster) -> tuple[FieldRule, ...]:
     """Return the rules in force on a cluster; one that was not agreed to here has no effect."""
     return tuple(
-        EngineRule(
-            *(row.number, row.group, row.kind, row.namespace, row.name),
-            tuple(row.elements),
-            RuleResolution(row.resolution),
-            row.manager,
+        FieldRule(
+            *(row.group, row.kind, row.namespace, row.name),
+            path=tuple(row.elements),
+            resolution=RuleResolution(row.resolution),
+            manager=row.manager,
+            number=row.number,
         )
         for row in row_macs.keep_genuine(_IN_FORCE.ask(cluster.pk))
     )
 
 
-def rules_of(plan: Plan) -> tuple[EngineRule, ...]:
+def rules_of(plan: Plan) -> tuple[FieldRule, ...]:
     """Return the rules that were in force when a plan was made."""
-    return from_json(tuple[EngineRule, ...], plan.rules)
+    return from_json(tuple[FieldRule, ...], plan.rules)
 
 
 def find_blockers(plan: Plan) -> tuple[ConflictRulesChanged, ...]:
@@ -232,7 +215,7 @@ def find_blockers(plan: Plan) -> tuple[ConflictRulesChanged, ...]:
 
 def list_blockers(plans: Iterable[Plan]) -> dict[int, tuple[ConflictRulesChanged, ...]]:
     """Return what `find_blockers` says of many plans by their ids; the rules of a cluster are read once."""
-    known: dict[int, tuple[EngineRule, ...]] = {}
+    known: dict[int, tuple[FieldRule, ...]] = {}
     found = {}
     for plan in plans:
         if plan.target.cluster_id not in known:
@@ -241,7 +224,7 @@ def list_blockers(plans: Iterable[Plan]) -> dict[int, tuple[ConflictRulesChanged
     return found
 
 
-def _find_blockers(plan: Plan, in_force: Iterable[EngineRule]) -> tuple[ConflictRulesChanged, ...]:
+def _find_blockers(plan: Plan, in_force: Iterable[FieldRule]) -> tuple[ConflictRulesChanged, ...]:
     before = {rule.number: rule for rule in rules_of(plan)}
     now = {rule.number: rule for rule in in_force}
     moved = [(before.get(n) or now[n]) for n in sorted(before.keys() ^ now.keys())]

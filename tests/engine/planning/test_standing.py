@@ -156,7 +156,7 @@ def test_field_left_out_of_comparison_may_move():
     box.intercept = stamp
     changed = text.replace("NEW", "NEWER")
     path = ("f:metadata", "f:annotations", "f:stamp")
-    rule = FieldRule(1, "", "ConfigMap", "", "*", path, RuleResolution.IGNORE)
+    rule = FieldRule("", "ConfigMap", "", "*", path, RuleResolution.IGNORE, number=1)
 
     moved = {digest_effect(box.plan_one(changed), key=b"k") for _ in range(2)}
     still = {digest_effect(box.plan_one(changed, rules=(rule,)), key=b"k") for _ in range(2)}

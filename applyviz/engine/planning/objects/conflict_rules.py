@@ -34,12 +34,12 @@ class RuleResolution(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FieldRule:
-    """One rule in force.
+    """One rule: objects of one kind by a name pattern, one field, one resolution.
 
-    - `name` is a pattern with `*`; `namespace` "" means every namespace, `manager` "" every field manager.
+    - `name` is a pattern with `*`; `namespace` "" means every namespace, `manager` "" every field manager; `number` is
+      0 before the rule is proposed.
     """
 
-    number: int
     group: str
     kind: str
     namespace: str
@@ -47,6 +47,7 @@ class FieldRule:
     path: FieldPath
     resolution: RuleResolution
     manager: str = ""
+    number: int = 0
 
     def covers(self, ref: ObjectRef) -> bool:
         """Return whether the rule names an object."""

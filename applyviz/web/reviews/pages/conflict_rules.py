@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.model import plan as engine
-from applyviz.engine.planning.objects.conflict_rules import RuleResolution
+from applyviz.engine.planning.objects.conflict_rules import FieldRule, RuleResolution
 from applyviz.records.enums import RuleState
 from applyviz.records.models import Cluster, ConflictRule, Plan
 from applyviz.web.components.object_links import link_change
@@ -22,7 +22,6 @@ from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.plans import conflict_rules
-from applyviz.workflow.plans.conflict_rules import RuleDraft
 
 Text = str | Promise
 _TONES = {RuleState.PROPOSED: "warn", RuleState.IN_FORCE: "add", RuleState.DECLINED: "calm", RuleState.REVOKED: "calm"}
@@ -91,7 +90,7 @@ class Proposal:
     back_url: str
     manager: str
     resolution: RuleResolution
-    draft: RuleDraft
+    draft: FieldRule
 
 
 def name_rule(resolution: str, manager: str) -> str:
@@ -150,7 +149,7 @@ def present_rules(cluster: Cluster, *, for_user: Person) -> RulesPage:
     return RulesPage(cluster.name, reverse("clusters:show-cluster", args=[cluster.slug]), tuple(groups))
 
 
-def _present_proposal(plan: Plan, change: engine.PlannedObject, draft: RuleDraft, position: int) -> Proposal:
+def _present_proposal(plan: Plan, change: engine.PlannedObject, draft: FieldRule, position: int) -> Proposal:
     return Proposal(
         title=name_rule(draft.resolution, draft.manager),
         path=render_path(draft.path),
@@ -179,5 +178,5 @@ def present_proposal(
         resolution, path, manager = RuleResolution.IGNORE, change.fields[field].path, ""
     else:
         raise NotVisibleError(_("no resolution or field selected"))
-    draft = RuleDraft(ref.gvk.group, ref.gvk.kind, ref.namespace, ref.name, path, resolution, manager)
+    draft = FieldRule(ref.gvk.group, ref.gvk.kind, ref.namespace, ref.name, path, resolution, manager)
     return _present_proposal(plan, change, draft, position)
