@@ -7,29 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from django import template
 from django.utils.safestring import SafeString
 
-from applyviz.web.components.field_strip import FieldStrip
-from applyviz.web.components.owners import OwnerChip
-from applyviz.web.reviews.pane.fields import FieldRow
-from applyviz.web.reviews.pane.flat_rows import FlatRow
-from applyviz.web.reviews.pane.resolutions import ConflictPage
-from applyviz.web.reviews.pane.scroll_object import ScrollObject
 from applyviz.web.templatetags import skeletons
 from applyviz.web.templatetags.skeletons import TextMark
 
 register = template.Library()
 
 
-def _form_of(strip: FieldStrip) -> tuple[object, ...]:
+def _form_of(strip: Any) -> tuple[object, ...]:
     shapes = tuple((one.shape, one.at, one.is_value) for one in (*strip.stations, strip.after))
     return strip.tone, strip.base, strip.line, strip.outcome, strip.is_by_server, shapes
 
 
 @register.simple_tag
-def field_strip(strip: FieldStrip) -> SafeString:
+def field_strip(strip: Any) -> SafeString:
     """Draw the strip of a row."""
     return skeletons.draw(
         "components/_field_strip.html",
@@ -39,7 +34,7 @@ def field_strip(strip: FieldStrip) -> SafeString:
     )
 
 
-def opened_strip(strip: FieldStrip) -> SafeString:
+def opened_strip(strip: Any) -> SafeString:
     """Draw the strip as opening a row shows it, with its values; its labels are always the same four."""
     stations = (*strip.stations, strip.after)
 
@@ -50,24 +45,24 @@ def opened_strip(strip: FieldStrip) -> SafeString:
     return skeletons.draw("components/_field_strip_opened.html", _form_of(strip), [one.text for one in stations], put)
 
 
-def _name(owners: Sequence[OwnerChip]) -> tuple[object, ...]:
+def _name(owners: Sequence[Any]) -> tuple[object, ...]:
     return tuple((*one.identity, one.is_update, one.is_you, one.has_twin) for one in owners)
 
 
 @register.simple_tag
-def ownership(row: FieldRow) -> SafeString:
+def ownership(row: Any) -> SafeString:
     """Show the owners of a field before and, where they change, after; the same few own most fields of a plan."""
     form = (_name(row.owners_before), _name(row.owners_after), row.has_owner_change)
     return skeletons.draw("components/_ownership.html", form, (), lambda _marks: {"row": row})
 
 
-def _unresolved_owners(row: FieldRow) -> SafeString:
+def _unresolved_owners(row: Any) -> SafeString:
     form = _name(row.owners_before)
     return skeletons.draw("reviews/changes/_unresolved_owners.html", form, (), lambda _marks: {"row": row})
 
 
 @register.simple_tag
-def change_summary(flat: FlatRow) -> SafeString:
+def change_summary(flat: Any) -> SafeString:
     """Show the line of a field: its path, its values, its strip, its owners."""
     row, move = flat.row, flat.move
     owners = _unresolved_owners(row) if row.is_conflict else ownership(row)
@@ -94,7 +89,7 @@ def change_summary(flat: FlatRow) -> SafeString:
 
 
 @register.simple_tag
-def opened_field(flat: FlatRow, one: ScrollObject, resolution: ConflictPage) -> SafeString:
+def opened_field(flat: Any, one: Any, resolution: Any) -> SafeString:
     """Show what opening a field shows: its strip, the rule, its versions."""
     row = flat.row
     proposes = bool(row.can_ignore and resolution.propose_url)
@@ -134,5 +129,5 @@ def opened_field(flat: FlatRow, one: ScrollObject, resolution: ConflictPage) -> 
     link = one.link_field(row.index)
     texts = (opened_strip(row.opened), row.why, row.position, row.index, row.about_url, link)
     names, values = (v.name for v in row.versions), ("" if v.value is None else v.value.text for v in row.versions)
-    rest = (resolution.propose_url, *names, *values, *row.conflicts)
-    return skeletons.draw("reviews/changes/_opened.html", form, (*texts, *rest), put)
+    texts = (*texts, resolution.propose_url, *names, *values, *row.conflicts)
+    return skeletons.draw("reviews/changes/_opened.html", form, texts, put)
