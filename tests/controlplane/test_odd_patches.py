@@ -84,8 +84,6 @@ ACCEPTED: dict[str, tuple[str, str, str, object]] = {
         "$setElementOrder/containers": [{"name": "side"}, {"name": "web"}]})),
     "delete from a list that lacks the value": (SETTINGS, "strategic", "", {"metadata": {
         "$deleteFromPrimitiveList/finalizers": ["example.com/none"]}}),
-    "delete and add the same value": (SETTINGS, "strategic", "", {"metadata": {
-        "$deleteFromPrimitiveList/finalizers": ["example.com/a"], "finalizers": ["example.com/a"]}}),
     "list set to null": (SETTINGS, "strategic", "", {"metadata": {"finalizers": None}}),
     "same value twice": (SETTINGS, "strategic", "", {"metadata": {"finalizers": ["example.com/c", "example.com/c"]}}),
     "keys kept of a strategy": (WEB, "strategic", "", {"spec": {"strategy": {

@@ -43,6 +43,7 @@ _NEEDED: dict[str, tuple[str, ...]] = {
     "copy": ("from",),
     "move": ("from",),
 }
+_DELETE = "$deleteFromPrimitiveList/"
 # They compare or repeat live values, which the author of a patch may not be allowed to read.
 _READS_LIVE = ("test", "copy", "move")
 
@@ -101,6 +102,20 @@ class _PatchReader:
         elif not isinstance(body.get("metadata") or {}, Mapping):
             self._note("must be a map", "patch", "metadata")
 
+    def _check_list_values(self, body: JSONValue, *path: str | int) -> None:
+        """Refuse a value that a map deletes from a list and sets in it: the server does both in a random order."""
+        below: Iterable[tuple[str | int, JSONValue]] = ()
+        if isinstance(body, Mapping):
+            below = body.items()
+            for name, deleted in body.items():
+                kept = body.get(name.removeprefix(_DELETE)) if name.startswith(_DELETE) else None
+                if isinstance(kept, list) and isinstance(deleted, list) and not _are_apart(kept, deleted):
+                    self._note("deletes a value that the list also sets: the order is random", "patch", *path, name)
+        elif isinstance(body, list):
+            below = enumerate(body)
+        for step, item in below:
+            self._check_list_values(item, *path, step)
+
     def _check_operations(self, body: JSONValue, kind: str) -> None:
         if not isinstance(body, list):
             self._note("must be a list of operations, because its type is json", "patch")
@@ -138,9 +153,15 @@ class _PatchReader:
             self._check_operations(body, str(target.get("kind")))
         else:
             self._check_map(body)
+        if patch_type is PatchType.STRATEGIC:
+            self._check_list_values(body)
         if self.problems:
             return None
         return _make_document(self._document, target, ObjectPatch(patch_type, body, subresource))
+
+
+def _are_apart(kept: list[JSONValue], deleted: list[JSONValue]) -> bool:
+    return {value for value in kept if isinstance(value, str)}.isdisjoint(v for v in deleted if isinstance(v, str))
 
 
 def _make_document(document: ManifestDocument, target: JSONObject, patch: ObjectPatch) -> ManifestDocument:

@@ -117,6 +117,8 @@ def test_file_without_patches_is_unchanged():
         (TARGET, 1, "patch must be a map of fields; a list of operations has type json"),
         (f"{TARGET}patch: []\n", 3, "patch must be a map of fields; a list of operations has type json"),
         (f"{TARGET}patch: {{metadata: 5}}\n", 3, "patch.metadata must be a map"),
+        (f"{TARGET}patch:\n  l: [{{m: [a]}}]\n  k:\n  - $deleteFromPrimitiveList/f: [a, b]\n    f: [c, b]\n", 6,
+         "patch.k[0].$deleteFromPrimitiveList/f deletes a value that the list also sets: the order is random"),
         (f"{TARGET}type: json\npatch: {{}}\n", 4, "patch must be a list of operations, because its type is json"),
         (f"{TARGET}type: json\npatch:\n- 5\n", 5, "patch[0] must be an operation with op and path"),
         (f"{TARGET}type: json\npatch:\n- {{path: /a}}\n", 5,
@@ -137,6 +139,16 @@ def test_problem_names_its_line_and_field(text, line, reason):
 
     assert parsed.documents == ()
     assert (parsed.problems[0].position.line, parsed.problems[0].reason) == (line, reason)
+
+
+@pytest.mark.parametrize(
+    "patch", [
+        "{$deleteFromPrimitiveList/f: [a], f: [b]}", "{$deleteFromPrimitiveList/f: [a], g: [a]}",
+        "{$deleteFromPrimitiveList/f: a, f: [a]}",
+    ],
+)  # fmt: skip
+def test_values_may_be_deleted_that_the_patch_does_not_set(patch):
+    assert not read(f"kind: Patch\n{TARGET}patch: {patch}\n").problems
 
 
 def test_every_problem_is_reported():
