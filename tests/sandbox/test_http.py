@@ -8,7 +8,7 @@ import pytest
 from applyviz.engine.objects.exchange import JSON, Request
 from applyviz.sandbox.api import openapi_v2
 from applyviz.sandbox.api.ages import render_age
-from applyviz.sandbox.api.http import BODY_LIMIT, HttpFace
+from applyviz.sandbox.api.http import BODY_LIMIT, HttpFace, limit_warnings
 from applyviz.sandbox.api.server import Sandbox
 from applyviz.sandbox.storage.store import MemoryStore
 from tests.sandbox.conftest import NOW
@@ -88,6 +88,19 @@ def test_unknown_fields_are_warned_of(call):
     status, _, headers = call("POST", MAPS, body, content_type="application/json")
 
     assert (status, headers["Warning"]) == (201, '299 - "unknown field \\"say\\""')
+
+
+@pytest.mark.parametrize(
+    ("warnings", "lengths"),
+    [
+        (["a" * 4096], [4096]),
+        (["a", "", "a", "b"], [1, 1]),
+        (["a" * 4000, "b" * 97, "c" * 300], [256, 97, 256]),
+        ([c * 300 for c in "abcdefghijklmnopqrstuvwxyz"], [256] * 16),
+    ],
+)
+def test_long_warnings_are_cut_as_the_server_cuts_them(warnings, lengths):
+    assert [len(text) for text in limit_warnings(warnings)] == lengths
 
 
 def test_lists_are_tables_when_asked(call):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote
@@ -35,6 +35,7 @@ WATCH_SECONDS = 300.0
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _EXTRA = "impersonate-extra-"
 _LOG = "/log"
+_ALL_WARNINGS, _CUT_WARNING = 4096, 256
 _HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
 
 
@@ -266,7 +267,25 @@ def _quote_warning(text: str) -> str:
     return f'299 - "{escaped}"'
 
 
+def limit_warnings(warnings: Iterable[str]) -> list[str]:
+    """Return each warning once; if they are too long together, each is cut, and the last ones are left out.
+
+    - Rule: `pkg/endpoints/filters/warning.go` of k8s.io/apiserver.
+    """
+    found: list[str] = []
+    is_cut, written = False, 0
+    for text in dict.fromkeys(filter(None, warnings)):
+        if is_cut and written >= _ALL_WARNINGS:
+            break
+        found.append(text[:_CUT_WARNING] if is_cut else text)
+        written += len(found[-1])
+        if written > _ALL_WARNINGS and not is_cut:
+            is_cut, found = True, [known[:_CUT_WARNING] for known in found]
+            written = sum(map(len, found))
+    return found
+
+
 def _render(answer: Answer, content_type: str = JSON) -> Response:
     headers = [("Content-Type", content_type)]
-    headers += [("Warning", _quote_warning(w)) for w in answer.warnings]
+    headers += [("Warning", _quote_warning(w)) for w in limit_warnings(answer.warnings)]
     return Response(answer.status, headers, json.dumps(answer.body).encode())

@@ -16,6 +16,7 @@ from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONObject
 from applyviz.kubernetes.parity.payloads import Payload
 from applyviz.kubernetes.parity.status import StatusError, bad_request, method_not_allowed, no_such_path, not_found
+from applyviz.kubernetes.v1_36.warnings.kinds import DEPRECATED_RESOURCES
 from applyviz.sandbox.api import admission_policies
 from applyviz.sandbox.api.access_reviews import RequestUser, answer_review
 from applyviz.sandbox.api.controllers import Controllers
@@ -40,6 +41,13 @@ _SELF = RequestUser()
 
 def _new_uid() -> str:
     return str(uuid.uuid4())
+
+
+def _warn_of_resource(request: Request, answer: Answer) -> Answer:
+    """Add the warning about a deprecated resource, which every request to it has."""
+    route = parse_path(request.path)
+    warning = DEPRECATED_RESOURCES.get((route.group, route.version, route.plural)) if route is not None else None
+    return answer if warning is None else replace(answer, warnings=(warning, *answer.warnings))
 
 
 class Sandbox:
@@ -83,13 +91,14 @@ class Sandbox:
         try:
             self._start()
             payload = payload if payload is not None else Payload(request.content_type, None, request.body)
-            return self._route(request, user, payload, caller)
+            answer = self._route(request, user, payload, caller)
         except StatusError as error:
-            return Answer(error.code, error.render(), error.warnings)
+            answer = Answer(error.code, error.render(), error.warnings)
         except RecursionError:
-            return Answer(400, bad_request("the object is nested too deeply").render())
+            answer = Answer(400, bad_request("the object is nested too deeply").render())
         finally:
             admission_policies.caller.reset(token)
+        return _warn_of_resource(request, answer)
 
     def watch(self, request: Request, position: int | None = None, *, has_bookmark: bool = False) -> WatchStep:
         """Return the events of a collection since a position, None for the position that the client names.

@@ -34,6 +34,7 @@ from applyviz.kubernetes.parity.status import (
     not_found,
 )
 from applyviz.kubernetes.v1_36.validation.devices import refuse_admin_access
+from applyviz.kubernetes.v1_36.warnings.kinds import list_warnings
 from applyviz.sandbox.api.admission import admit_create, admit_update, check_levels, refuse_growth
 from applyviz.sandbox.api.admission_policies import Attempt, judge
 from applyviz.sandbox.api.patching import apply_patch, check_patch_type, check_repeated_keys, read_configuration
@@ -117,11 +118,11 @@ def book(write: StoredWrite, kind: KindSchema, live: JSONObject | None, obj: Mut
 
 @contextmanager
 def _warning(warnings: tuple[str, ...]) -> Iterator[None]:
-    """Add the warnings to a refusal too."""
+    """Put the warnings before those of a refusal."""
     try:
         yield
     except StatusError as error:
-        error.warnings = warnings
+        error.warnings = tuple(dict.fromkeys((*warnings, *error.warnings)))
         raise
 
 
@@ -228,7 +229,13 @@ class Writer:
         problems = validate_create(target, keep_empty(target, obj, written))
         _refuse_invalid(write, obj, [*self._list_unmarked(write, obj), *problems])
         _refuse_invalid(write, obj, list(check_levels(target, obj, None)))
-        body = self._judge(write, body, None)
+        body = _warn(write, body, None)
+        with _warning(body.warnings):
+            return self._admit_new(write, body)
+
+    def _admit_new(self, write: StoredWrite, body: Body) -> Answer:
+        cluster, target, obj = self._cluster, write.target, body.obj
+        body, meta = self._judge(write, body, None), obj["metadata"]
         if cluster.store.get(target.key(write.namespace, meta["name"])) is not None:
             raise already_exists(target.group, target.plural, meta["name"])
         self._allot(write, obj, None)
@@ -253,7 +260,9 @@ class Writer:
         _refuse_invalid(write, obj, [p for p in problems if not p.is_warning])
         _refuse_invalid(write, obj, list(check_levels(target, obj, live)))
         refuse_growth(target, obj, live, cluster.store)
-        body = self._judge(write, body, live)
+        body = _warn(write, body, live)
+        with _warning(body.warnings):
+            body = self._judge(write, body, live)
         obj["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"]
         if is_unchanged(obj, live):
             return Answer(200, cluster.preview(target, live), body.warnings)
@@ -281,6 +290,14 @@ class Writer:
     def _allot(self, write: StoredWrite, obj: MutableObject, live: JSONObject | None) -> None:
         if write.target.plural == "services" and not write.target.group and not write.route.subresource:
             _refuse_invalid(write, obj, allocate_service(obj, live, self._cluster.store))
+
+
+def _warn(write: StoredWrite, body: Body, live: JSONObject | None) -> Body:
+    """Add the warnings about an object that is accepted; a write of its status has none."""
+    target = write.target
+    if target.struct is None or write.route.subresource not in ("", "scale"):
+        return body
+    return Body(body.obj, (*body.warnings, *list_warnings(target.group, target.plural, body.obj, live)))
 
 
 def _keep_sent_entries(obj: MutableObject, payload: Payload) -> None:

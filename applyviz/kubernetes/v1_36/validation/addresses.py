@@ -14,6 +14,7 @@ from applyviz.kubernetes.parity.status import FieldError, invalid
 _NO_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 _LEADING_ZEROS = "must not have leading 0s"
 _ZEROS = re.compile(r"(?<![0-9a-fA-F:])0+(?=[0-9])")
+_DIGITS = re.compile(r"[0-9]{1,3}")
 _NO_NETWORK = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 
 
@@ -39,12 +40,18 @@ def is_with_zeros(text: str) -> bool:
 
 def validate_network(text: str, path: str) -> Iterator[FieldError]:
     """Yield the problem of a network with its prefix length."""
+    head, _, length = text.partition("/")
+    plain = _ZEROS.sub("", head)
     try:
-        network = ipaddress.ip_interface(text if "/" in text else "")
+        network = ipaddress.ip_interface(f"{plain}/{int(length) if _DIGITS.fullmatch(length) else ''}")
     except ValueError:
         yield invalid(path, text, _NO_NETWORK)
         return
-    if network.ip != network.network.network_address:
+    if plain != head or length != str(int(length)):
+        yield invalid(path, text, f"{_LEADING_ZEROS} in IP or prefix length")
+    elif isinstance(network, ipaddress.IPv6Interface) and network.ip.ipv4_mapped is not None:
+        yield invalid(path, text, "must not have an IPv4-mapped IPv6 address")
+    elif network.ip != network.network.network_address:
         yield invalid(path, text, "must not have bits set beyond the prefix length")
 
 
