@@ -1,7 +1,11 @@
-"""The real kubectl prints the same against a sandbox and a real server, for each command of `kubectl-commands.yaml`."""
+"""The real kubectl prints the same against a sandbox and a real server.
+
+The commands are those of `kubectl-commands.yaml`, and on public manifests those of `kubectl-manifests.yaml`.
+"""
 
 import os
 import re
+import shutil
 import subprocess
 import threading
 from datetime import UTC, datetime
@@ -14,10 +18,12 @@ import yaml
 from applyviz.sandbox.api.http import HttpFace
 from applyviz.sandbox.api.server import Sandbox
 from applyviz.sandbox.storage.store import MemoryStore
+from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.test_sandbox_kubectl import make_handler
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.long]
 COMMANDS: list[str] = yaml.safe_load(Path(__file__).with_name("kubectl-commands.yaml").read_text())
+ON_MANIFESTS: list[str] = yaml.safe_load(Path(__file__).with_name("kubectl-manifests.yaml").read_text())
 WEB = """
 apiVersion: apps/v1
 kind: Deployment
@@ -63,6 +69,7 @@ MADE_UP = (
     (r"https?://\S*?127[^/\s\"]*", "HOST"),
     (r"\b10\.\d+\.\d+\.\d+\b", "ADDRESS"),
     (r":3\d{4}/", ":PORT/"),
+    (r"nodePort: 3\d{4}", "nodePort: PORT"),
     (r"\b(\d+[smhdy]){1,2}\b", "AGE"),
     (r"(?<=\S) {2,}", "  "),
 )
@@ -119,18 +126,31 @@ def box_config(tmp_path: Path):
     server.server_close()
 
 
-@pytest.mark.long
+def list_differences(
+    commands: list[str], plane: ControlPlane, box_config: Path, work: Path
+) -> list[tuple[str, str, str]]:
+    """Each command that prints something else against a sandbox, with what it prints against both."""
+    kubectl = plane.binaries.kubectl
+    sides = (plane.kubeconfig, box_config)
+    printed = [(command, *(run_command(command, kubectl, side, work) for side in sides)) for command in commands]
+    return [(command, theirs, ours) for command, theirs, ours in printed if theirs != ours]
+
+
 def test_kubectl_prints_the_same_against_both(control_plane, box_config, tmp_path):
     work = tmp_path / "work"
     work.mkdir()
     write_files(work)
-    kubectl, real = control_plane.binaries.kubectl, control_plane.kubeconfig
-    differing = [
-        (command, theirs, ours)
-        for command in COMMANDS
-        if (theirs := run_command(command, kubectl, real, work))
-        != (ours := run_command(command, kubectl, box_config, work))
-    ]
 
-    assert differing == []
-    assert "AlreadyExists" in run_command(COMMANDS[0], kubectl, box_config, work)
+    assert list_differences(COMMANDS, control_plane, box_config, work) == []
+    assert "AlreadyExists" in run_command(COMMANDS[0], control_plane.binaries.kubectl, box_config, work)
+
+
+def test_kubectl_prints_the_same_of_public_manifests(control_plane, box_config, tmp_path, public_manifests):
+    work = tmp_path / "work"
+    (work / "kustomized").mkdir(parents=True)
+    (work / "public").symlink_to(public_manifests)
+    shutil.copy(public_manifests / "online-boutique" / "v0.8.0.yaml", work / "kustomized" / "all.yaml")
+    kustomization = {"namespace": "shop", "namePrefix": "x-", "resources": ["all.yaml"]}
+    (work / "kustomized" / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
+
+    assert list_differences(ON_MANIFESTS, control_plane, box_config, work) == []

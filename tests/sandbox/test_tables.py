@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from applyviz.sandbox.api.columns import Column
+from applyviz.sandbox.api.columns import TableColumn
 from applyviz.sandbox.api.custom_columns import find_first
 from applyviz.sandbox.api.pod_cells import pod_status, ready_containers, restarts
 from applyviz.sandbox.api.workload_columns import WORKLOAD_COLUMNS
@@ -100,7 +100,7 @@ def test_restarts_say_how_long_ago_the_last_one_ended():
 
 
 def cells(plural: str, obj: dict, now: datetime = NOW) -> dict[str, object]:
-    columns: tuple[Column, ...] = tuple(WORKLOAD_COLUMNS[plural])
+    columns: tuple[TableColumn, ...] = tuple(WORKLOAD_COLUMNS[plural])
     return {column.name: column.read({"metadata": {"name": "x"}, **obj}, now) for column in columns}
 
 

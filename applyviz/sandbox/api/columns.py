@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from applyviz.engine.objects.values import JSONObject, get_at
+from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.sandbox.api.ages import render_since
 
-Cell = Callable[[JSONObject, datetime], Any]
+Cell = Callable[[JSONObject, datetime], JSONValue]
 NONE, UNSET, UNKNOWN = "<none>", "<unset>", "<unknown>"
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """One column; `read` returns its cell for an object at a moment."""
 
     name: str
@@ -27,10 +27,10 @@ class Column(NamedTuple):
     format: str = ""
 
 
-def at(*path: str, default: Any = NONE) -> Cell:
+def at(*path: str, default: JSONValue = NONE) -> Cell:
     """Return a cell with the value of a field, or a default where it is absent or empty."""
 
-    def read(obj: JSONObject, now: datetime) -> Any:
+    def read(obj: JSONObject, now: datetime) -> JSONValue:
         value = get_at(obj, path)
         return default if value is None or value == "" else value
 
@@ -92,5 +92,5 @@ def find_conditions(obj: JSONObject) -> dict[str, str]:
     return {c.get("type", ""): c.get("status", "") for c in get_at(obj, ("status", "conditions")) or ()}
 
 
-NAME = Column("Name", at("metadata", "name", default=""), format="name")
-AGE = Column("Age", since("metadata", "creationTimestamp"))
+NAME = TableColumn("Name", at("metadata", "name", default=""), format="name")
+AGE = TableColumn("Age", since("metadata", "creationTimestamp"))

@@ -12,11 +12,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
 
-from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.sandbox.api.ages import render_since
-from applyviz.sandbox.api.columns import AGE, NAME, Cell, Column
+from applyviz.sandbox.api.columns import AGE, NAME, Cell, TableColumn
 from applyviz.sandbox.storage.resources import ResourceTarget
 
 _STEP = re.compile(
@@ -41,13 +40,13 @@ def _split(path: str) -> _Steps | None:
     return tuple(steps)
 
 
-def _entries(value: Any) -> Sequence[Any]:
+def _entries(value: JSONValue) -> Sequence[JSONValue]:
     if isinstance(value, Mapping):
         return list(value.values())
     return value if isinstance(value, list) else ()
 
 
-def _follow(value: Any, steps: _Steps) -> Iterator[Any]:
+def _follow(value: JSONValue, steps: _Steps) -> Iterator[JSONValue]:
     """Yield what a path leads to, in the order of the object."""
     if not steps:
         yield value
@@ -57,7 +56,7 @@ def _follow(value: Any, steps: _Steps) -> Iterator[Any]:
         yield from _follow(found, rest)
 
 
-def _take(value: Any, step: re.Match[str]) -> Sequence[Any]:
+def _take(value: JSONValue, step: re.Match[str]) -> Sequence[JSONValue]:
     if (position := step["position"]) is not None:
         if position == "*":
             return _entries(value)
@@ -72,44 +71,45 @@ def _take(value: Any, step: re.Match[str]) -> Sequence[Any]:
     return [value[name]] if isinstance(value, Mapping) and name in value else ()
 
 
-def _fits(entry: Any, step: re.Match[str]) -> bool:
+def _fits(entry: JSONValue, step: re.Match[str]) -> bool:
     wanted = step["value"].strip("'\"") if step["value"][:1] in "'\"" else json.dumps(_literal(step["value"]))
     found = find_first(entry, step["field"])
     shown = found if isinstance(found, str) else json.dumps(found)
     return (shown == wanted) == (step["sign"] == "==")
 
 
-def _literal(text: str) -> Any:
+def _literal(text: str) -> JSONValue:
     try:
-        return json.loads(text)
+        found: JSONValue = json.loads(text)
     except ValueError:
         return text
+    return found
 
 
-def find_first(obj: Any, path: str) -> Any:
+def find_first(obj: JSONValue, path: str) -> JSONValue:
     """Return the first value that a path leads to, None if there is none."""
     steps = _split(path)
     return None if steps is None else next(_follow(obj, steps), None)
 
 
 def _cell(path: str, kind: str) -> Cell:
-    def read(obj: JSONObject, now: datetime) -> Any:
+    def read(obj: JSONObject, now: datetime) -> JSONValue:
         value = find_first(obj, path)
         return None if value is None else _shape(value, kind, now)
 
     return read
 
 
-def _shape(value: Any, kind: str, now: datetime) -> Any:
+def _shape(value: JSONValue, kind: str, now: datetime) -> JSONValue:
     """Return a value as the type of its column allows; None if it is of another type."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    number = value if isinstance(value, int | float) and not isinstance(value, bool) else None
     match kind:
         case "string":
             return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
         case "integer":
-            return int(value) if is_number else None
+            return None if number is None else int(number)
         case "number":
-            return value if is_number else None
+            return number
         case "boolean":
             return value if isinstance(value, bool) else None
         case _:
@@ -123,12 +123,12 @@ def _age(moment: str, now: datetime) -> str:
         return "<invalid>"
 
 
-def list_custom_columns(target: ResourceTarget) -> list[Column]:
+def list_custom_columns(target: ResourceTarget) -> list[TableColumn]:
     """Return the columns of a custom resource: those of its definition, else its age."""
     versions = (target.definition or {}).get("spec", {}).get("versions") or ()
     entry: JSONObject = next((v for v in versions if v["name"] == target.gvk.version), {})
     columns = [
-        Column(
+        TableColumn(
             column.get("name", ""),
             _cell(column.get("jsonPath", ""), column.get("type", "")),
             column.get("type", ""),

@@ -1,7 +1,7 @@
 """Serve the OpenAPI v2 document of a sandbox cluster, as JSON and as the protobuf that kubectl reads.
 
 Rule: https://kubernetes.io/docs/concepts/overview/kubernetes-api/#openapi-v2, and the field numbers of `Document` and
-`Schema` in gnostic. kubectl checks the items of a list (`List`, `RoleList`) by it before it sends any of them. Left
+`Schema` in gnostic. kubectl checks the items of a list (of a kind such as `List`) by it before it sends any of them. Left
 out: paths, descriptions, and custom kinds; kubectl skips kinds without a definition, and the server checks them.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Any
 
 from applyviz.engine.objects.values import JSONObject, MutableObject
 from applyviz.engine.schema.builtin import RELEASE, load_bundled
@@ -34,7 +33,7 @@ def is_protobuf(accept: str) -> bool:
 @cache
 def assemble_document() -> JSONObject:
     """Return the document as JSON."""
-    kinds: Mapping[str, Any] = load_bundled("index")["kinds"]
+    kinds: Mapping[str, tuple[str, bool]] = load_bundled("index")["kinds"]
     definitions = {n: _convert(raw) for n, raw in collect_definitions([n for n, _ in kinds.values()]).items()}
     for key, (name, _) in sorted(kinds.items()):
         version, _, kind = key.rpartition("/")

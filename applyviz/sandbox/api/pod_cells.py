@@ -1,6 +1,6 @@
 """What `kubectl get pods` shows of a Pod: ready containers, a word for its status, restarts.
 
-Rule: `printPod` in k8s.io/kubernetes `pkg/printers/internalversion/printers.go`.
+Rule: the printer of Pods in k8s.io/kubernetes `pkg/printers/internalversion/printers.go`.
 """
 
 from __future__ import annotations

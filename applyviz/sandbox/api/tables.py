@@ -10,16 +10,16 @@ from datetime import datetime
 
 from applyviz.engine.objects.values import JSONObject, MutableObject
 from applyviz.sandbox.api.cluster_columns import CLUSTER_COLUMNS
-from applyviz.sandbox.api.columns import NAME, Column, at
+from applyviz.sandbox.api.columns import NAME, TableColumn, at
 from applyviz.sandbox.api.custom_columns import list_custom_columns
 from applyviz.sandbox.api.workload_columns import SCALE_COLUMNS, WORKLOAD_COLUMNS
 from applyviz.sandbox.storage.resources import ResourceTarget
 
 # A kind without columns of its own has these.
-_USUAL = (NAME, Column("Created At", at("metadata", "creationTimestamp", default="<unknown>"), "date"))
+_USUAL = (NAME, TableColumn("Created At", at("metadata", "creationTimestamp", default="<unknown>"), "date"))
 
 
-def _list_columns(target: ResourceTarget, subresource: str) -> Sequence[Column]:
+def _list_columns(target: ResourceTarget, subresource: str) -> Sequence[TableColumn]:
     if subresource == "scale":
         return SCALE_COLUMNS
     if target.struct is None:
@@ -56,7 +56,7 @@ def render_table(
     }
 
 
-def _define(column: Column) -> MutableObject:
+def _define(column: TableColumn) -> MutableObject:
     return {
         "name": column.name,
         "type": column.type,

@@ -17,7 +17,7 @@ from applyviz.sandbox.api.columns import (
     UNKNOWN,
     UNSET,
     Cell,
-    Column,
+    TableColumn,
     at,
     find_conditions,
     labels_at,
@@ -41,17 +41,17 @@ def _ready(obj: JSONObject, now: datetime) -> str:
     return f"{get_at(obj, ('status', 'readyReplicas')) or 0}/{get_at(obj, ('spec', 'replicas')) or 0}"
 
 
-def _containers(*path: str) -> tuple[Column, Column]:
+def _containers(*path: str) -> tuple[TableColumn, TableColumn]:
     """Return the names and images of the containers of a Pod or of a template."""
 
     def read(key: str) -> Cell:
         return lambda obj, now: ",".join(c.get(key, "") for c in get_at(obj, (*path, "spec", "containers")) or ())
 
-    return Column("Containers", read("name"), is_wide=True), Column("Images", read("image"), is_wide=True)
+    return TableColumn("Containers", read("name"), is_wide=True), TableColumn("Images", read("image"), is_wide=True)
 
 
-def _selected(*path: str) -> tuple[Column, ...]:
-    return (*_containers("spec", "template"), Column("Selector", selector_at(*path), is_wide=True))
+def _selected(*path: str) -> tuple[TableColumn, ...]:
+    return (*_containers("spec", "template"), TableColumn("Selector", selector_at(*path), is_wide=True))
 
 
 def _completions(obj: JSONObject, now: datetime) -> str:
@@ -203,125 +203,132 @@ def _event_message(obj: JSONObject, now: datetime) -> str:
 
 
 _REPLICAS = (
-    Column("Desired", _zero("spec", "replicas"), "integer"),
-    Column("Current", _zero("status", "replicas"), "integer"),
-    Column("Ready", _zero("status", "readyReplicas"), "integer"),
+    TableColumn("Desired", _zero("spec", "replicas"), "integer"),
+    TableColumn("Current", _zero("status", "replicas"), "integer"),
+    TableColumn("Ready", _zero("status", "readyReplicas"), "integer"),
     AGE,
 )
-WORKLOAD_COLUMNS: Mapping[str, Sequence[Column]] = {
+WORKLOAD_COLUMNS: Mapping[str, Sequence[TableColumn]] = {
     "pods": (
         NAME,
-        Column("Ready", ready_containers),
-        Column("Status", pod_status),
-        Column("Restarts", restarts),
+        TableColumn("Ready", ready_containers),
+        TableColumn("Status", pod_status),
+        TableColumn("Restarts", restarts),
         AGE,
-        Column("IP", _pod_ip, is_wide=True),
-        Column("Node", at("spec", "nodeName"), is_wide=True),
-        Column("Nominated Node", at("status", "nominatedNodeName"), is_wide=True),
-        Column("Readiness Gates", readiness_gates, is_wide=True),
+        TableColumn("IP", _pod_ip, is_wide=True),
+        TableColumn("Node", at("spec", "nodeName"), is_wide=True),
+        TableColumn("Nominated Node", at("status", "nominatedNodeName"), is_wide=True),
+        TableColumn("Readiness Gates", readiness_gates, is_wide=True),
     ),
     "podtemplates": (
         NAME,
         *(column._replace(is_wide=False) for column in _containers("template")),
-        Column("Pod Labels", labels_at("template", "metadata", "labels")),
+        TableColumn("Pod Labels", labels_at("template", "metadata", "labels")),
     ),
     "replicationcontrollers": (
         NAME,
         *_REPLICAS,
         *_containers("spec", "template"),
-        Column("Selector", labels_at("spec", "selector"), is_wide=True),
+        TableColumn("Selector", labels_at("spec", "selector"), is_wide=True),
     ),
     "replicasets": (NAME, *_REPLICAS, *_selected("spec", "selector")),
     "deployments": (
         NAME,
-        Column("Ready", _ready),
-        Column("Up-to-date", _zero("status", "updatedReplicas")),
-        Column("Available", _zero("status", "availableReplicas")),
+        TableColumn("Ready", _ready),
+        TableColumn("Up-to-date", _zero("status", "updatedReplicas")),
+        TableColumn("Available", _zero("status", "availableReplicas")),
         AGE,
         *_selected("spec", "selector"),
     ),
-    "statefulsets": (NAME, Column("Ready", _ready), AGE, *_containers("spec", "template")),
+    "statefulsets": (NAME, TableColumn("Ready", _ready), AGE, *_containers("spec", "template")),
     "daemonsets": (
         NAME,
-        Column("Desired", _zero("status", "desiredNumberScheduled"), "integer"),
-        Column("Current", _zero("status", "currentNumberScheduled"), "integer"),
-        Column("Ready", _zero("status", "numberReady"), "integer"),
-        Column("Up-to-date", _zero("status", "updatedNumberScheduled"), "integer"),
-        Column("Available", _zero("status", "numberAvailable"), "integer"),
-        Column("Node Selector", labels_at("spec", "template", "spec", "nodeSelector")),
+        TableColumn("Desired", _zero("status", "desiredNumberScheduled"), "integer"),
+        TableColumn("Current", _zero("status", "currentNumberScheduled"), "integer"),
+        TableColumn("Ready", _zero("status", "numberReady"), "integer"),
+        TableColumn("Up-to-date", _zero("status", "updatedNumberScheduled"), "integer"),
+        TableColumn("Available", _zero("status", "numberAvailable"), "integer"),
+        TableColumn("Node Selector", labels_at("spec", "template", "spec", "nodeSelector")),
         AGE,
         *_selected("spec", "selector"),
     ),
-    "controllerrevisions": (NAME, Column("Controller", _controller), Column("Revision", _zero("revision")), AGE),
+    "controllerrevisions": (
+        NAME,
+        TableColumn("Controller", _controller),
+        TableColumn("Revision", _zero("revision")),
+        AGE,
+    ),
     "jobs": (
         NAME,
-        Column("Status", _job_status),
-        Column("Completions", _completions),
-        Column("Duration", _duration),
+        TableColumn("Status", _job_status),
+        TableColumn("Completions", _completions),
+        TableColumn("Duration", _duration),
         AGE,
         *_selected("spec", "selector"),
     ),
     "cronjobs": (
         NAME,
-        Column("Schedule", at("spec", "schedule")),
-        Column("Timezone", text_at("spec", "timeZone", default=NONE)),
-        Column("Suspend", _suspend, "boolean"),
-        Column("Active", size_of(("status", "active")), "integer"),
-        Column("Last Schedule", since("status", "lastScheduleTime", default=NONE)),
+        TableColumn("Schedule", at("spec", "schedule")),
+        TableColumn("Timezone", text_at("spec", "timeZone", default=NONE)),
+        TableColumn("Suspend", _suspend, "boolean"),
+        TableColumn("Active", size_of(("status", "active")), "integer"),
+        TableColumn("Last Schedule", since("status", "lastScheduleTime", default=NONE)),
         AGE,
         *_containers("spec", "jobTemplate", "spec", "template"),
-        Column("Selector", selector_at("spec", "jobTemplate", "spec", "selector"), is_wide=True),
+        TableColumn("Selector", selector_at("spec", "jobTemplate", "spec", "selector"), is_wide=True),
     ),
     "horizontalpodautoscalers": (
         NAME,
-        Column("Reference", _reference),
-        Column("Targets", _metrics),
-        Column("MinPods", text_at("spec", "minReplicas")),
-        Column("MaxPods", _zero("spec", "maxReplicas")),
-        Column("Replicas", _zero("status", "currentReplicas")),
+        TableColumn("Reference", _reference),
+        TableColumn("Targets", _metrics),
+        TableColumn("MinPods", text_at("spec", "minReplicas")),
+        TableColumn("MaxPods", _zero("spec", "maxReplicas")),
+        TableColumn("Replicas", _zero("status", "currentReplicas")),
         AGE,
     ),
     "poddisruptionbudgets": (
         NAME,
-        Column("Min Available", text_at("spec", "minAvailable", default="N/A")),
-        Column("Max Unavailable", text_at("spec", "maxUnavailable", default="N/A")),
-        Column("Allowed Disruptions", _zero("status", "disruptionsAllowed"), "integer"),
+        TableColumn("Min Available", text_at("spec", "minAvailable", default="N/A")),
+        TableColumn("Max Unavailable", text_at("spec", "maxUnavailable", default="N/A")),
+        TableColumn("Allowed Disruptions", _zero("status", "disruptionsAllowed"), "integer"),
         AGE,
     ),
     "resourcequotas": (
         NAME,
-        Column("Request", _quota(is_limit=False)),
-        Column("Limit", _quota(is_limit=True)),
+        TableColumn("Request", _quota(is_limit=False)),
+        TableColumn("Limit", _quota(is_limit=True)),
         AGE,
     ),
     "nodes": (
         NAME,
-        Column("Status", _node_status),
-        Column("Roles", _node_roles),
+        TableColumn("Status", _node_status),
+        TableColumn("Roles", _node_roles),
         AGE,
-        Column("Version", at("status", "nodeInfo", "kubeletVersion", default="")),
-        Column("Internal-IP", _node_address("InternalIP"), is_wide=True),
-        Column("External-IP", _node_address("ExternalIP"), is_wide=True),
-        Column("OS-Image", at("status", "nodeInfo", "osImage", default=UNKNOWN), is_wide=True),
-        Column("Kernel-Version", _kernel, is_wide=True),
-        Column("Container-Runtime", at("status", "nodeInfo", "containerRuntimeVersion", default=UNKNOWN), is_wide=True),
+        TableColumn("Version", at("status", "nodeInfo", "kubeletVersion", default="")),
+        TableColumn("Internal-IP", _node_address("InternalIP"), is_wide=True),
+        TableColumn("External-IP", _node_address("ExternalIP"), is_wide=True),
+        TableColumn("OS-Image", at("status", "nodeInfo", "osImage", default=UNKNOWN), is_wide=True),
+        TableColumn("Kernel-Version", _kernel, is_wide=True),
+        TableColumn(
+            "Container-Runtime", at("status", "nodeInfo", "containerRuntimeVersion", default=UNKNOWN), is_wide=True
+        ),
     ),
     "events": (
-        Column("Last Seen", _last_seen),
-        Column("Type", at("type", default="")),
-        Column("Reason", at("reason", default="")),
-        Column("Object", _event_object),
-        Column("Subobject", _event_path, is_wide=True),
-        Column("Source", _event_source, is_wide=True),
-        Column("Message", _event_message),
-        Column("First Seen", _first_seen, is_wide=True),
-        Column("Count", _event_count, is_wide=True),
+        TableColumn("Last Seen", _last_seen),
+        TableColumn("Type", at("type", default="")),
+        TableColumn("Reason", at("reason", default="")),
+        TableColumn("Object", _event_object),
+        TableColumn("Subobject", _event_path, is_wide=True),
+        TableColumn("Source", _event_source, is_wide=True),
+        TableColumn("Message", _event_message),
+        TableColumn("First Seen", _first_seen, is_wide=True),
+        TableColumn("Count", _event_count, is_wide=True),
         NAME._replace(is_wide=True),
     ),
 }
-SCALE_COLUMNS: Sequence[Column] = (
+SCALE_COLUMNS: Sequence[TableColumn] = (
     NAME._replace(format=""),
-    Column("Desired", _zero("spec", "replicas"), "integer"),
-    Column("Available", _zero("status", "replicas"), "integer"),
+    TableColumn("Desired", _zero("spec", "replicas"), "integer"),
+    TableColumn("Available", _zero("status", "replicas"), "integer"),
     AGE,
 )

@@ -1,6 +1,6 @@
 """The warnings of the server about an object that it accepts, by kind.
 
-Rule: `WarningsOnCreate` and `WarningsOnUpdate` of the strategies in `pkg/registry` of k8s.io/kubernetes v1.36.3. Left
+Rule: the warnings on create and update of the strategies in `pkg/registry` of k8s.io/kubernetes v1.36.3. Left
 out: certificates of Secrets, sizes of Jobs with an index, topologies, addresses in a status.
 """
 

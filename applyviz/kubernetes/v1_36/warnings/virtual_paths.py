@@ -1,6 +1,6 @@
 """Warnings about files of a volume that hide one another.
 
-Rule: `warningsForOverlappingVirtualPaths` in `pkg/api/pod/warnings.go` of k8s.io/kubernetes v1.36.3.
+Rule: overlapping virtual paths in `pkg/api/pod/warnings.go` of k8s.io/kubernetes v1.36.3.
 """
 
 from __future__ import annotations
