@@ -1,7 +1,7 @@
 """Serve the OpenAPI v2 document of a sandbox cluster, as JSON and as the protobuf that kubectl reads.
 
 Rule: https://kubernetes.io/docs/concepts/overview/kubernetes-api/#openapi-v2, and the field numbers of `Document` and
-`Schema` in gnostic. kubectl checks the items of a list (of a kind such as `List`) by it before it sends any of them. Left
+`Schema` in gnostic. kubectl checks the items of lists (`List` and others) by it before it sends any of them. Left
 out: paths, descriptions, and custom kinds; kubectl skips kinds without a definition, and the server checks them.
 """
 
