@@ -23,7 +23,6 @@ _MADE_UP = (
 )
 _AROUND = 80
 _UNDECLARED = "field not declared in schema"
-_STRICT = ("unknown field", "duplicate field", "json patch", "line ", "error ", "yaml: ")
 
 
 def simplify(value: Any) -> Any:
@@ -53,21 +52,16 @@ def is_validation(reply: Reply) -> bool:
     )
 
 
-def _list_warnings(reply: Reply) -> list[str]:
-    """What strict validation warns of; advice about a kind is another matter."""
-    return sorted(text for text in reply.warnings if text.startswith(_STRICT))
-
-
 def _canonical(reply: Reply) -> tuple[Any, ...]:
     """What is compared: status, warnings, and the body with its lines and causes in an order of their own."""
     body = simplify(reply.body)
     if reply.status < 400 or not isinstance(body, dict):
-        return reply.status, _list_warnings(reply), body if reply.status >= 400 else None
+        return reply.status, sorted(reply.warnings), body if reply.status >= 400 else None
     details = body.get("details") or {}
     causes = sorted(map(repr, details.get("causes") or ()))
     return (
         reply.status,
-        _list_warnings(reply),
+        sorted(reply.warnings),
         {
             **body,
             "message": _sort_message(body),

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from applyviz.sandbox.api.columns import TableColumn
-from applyviz.sandbox.api.custom_columns import find_first
+from applyviz.sandbox.api.custom_columns import find_first, read_cell
 from applyviz.sandbox.api.pod_cells import pod_status, ready_containers, restarts
 from applyviz.sandbox.api.workload_columns import WORKLOAD_COLUMNS
 from tests.sandbox.conftest import NOW
@@ -40,6 +40,18 @@ WIDGET = {
 )
 def test_path_of_a_column_leads_to_its_first_value(path, value):
     assert find_first(WIDGET, path) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "cell"),
+    [
+        (3, "integer", 3), (2.5, "integer", 2), (float("inf"), "integer", None), ("3", "integer", None),
+        (True, "integer", None), (True, "boolean", True), (1, "boolean", None), ({"a": 1}, "string", '{"a":1}'),
+        ("2026-01-02T03:03:05Z", "date", "60s"), ("2026-01-02", "date", "<invalid>"), (None, "string", None),
+    ],
+)  # fmt: skip
+def test_cell_of_a_definition_has_the_type_of_its_column(value, kind, cell):
+    assert read_cell(".spec.value", kind)({"spec": {"value": value}}, NOW) == cell
 
 
 def make_pod(phase="Running", inits=(), containers=(), **more):

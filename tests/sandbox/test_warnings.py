@@ -7,6 +7,7 @@ import yaml
 
 from applyviz.engine.objects.exchange import MERGE_PATCH
 from applyviz.kubernetes.v1_36.validation.addresses import validate_network
+from applyviz.kubernetes.v1_36.warnings.pods import warn_of_claim
 from applyviz.sandbox.storage.resources import builtin_resources
 
 RECORDED = yaml.safe_load((Path(__file__).parent / "data" / "warnings.yaml").read_text())
@@ -81,6 +82,16 @@ def test_refusals_after_validation_have_the_warnings_too(ask):
 
     assert (again.status, again.warnings) == (409, (NODE,))
     assert (invalid.status, invalid.warnings) == (422, ())
+
+
+@pytest.mark.parametrize(
+    ("memory", "is_warned"),
+    [("1Gi", False), ("1e60", False), ("1" * 5000, False), ("1500m", True), ("0.1", True), ("1.9999", False)],
+)
+def test_fraction_of_a_byte_is_warned_of_whatever_its_size(memory, is_warned):
+    spec = {"resources": {"requests": {"storage": memory}}}
+
+    assert bool(list(warn_of_claim(spec, "spec"))) == is_warned
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
+from math import isfinite
 
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.sandbox.api.ages import render_since
@@ -92,7 +93,9 @@ def find_first(obj: JSONValue, path: str) -> JSONValue:
     return None if steps is None else next(_follow(obj, steps), None)
 
 
-def _cell(path: str, kind: str) -> Cell:
+def read_cell(path: str, kind: str) -> Cell:
+    """Return the cell of a column with a path and a type."""
+
     def read(obj: JSONObject, now: datetime) -> JSONValue:
         value = find_first(obj, path)
         return None if value is None else _shape(value, kind, now)
@@ -107,7 +110,7 @@ def _shape(value: JSONValue, kind: str, now: datetime) -> JSONValue:
         case "string":
             return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
         case "integer":
-            return None if number is None else int(number)
+            return int(number) if number is not None and isfinite(number) else None
         case "number":
             return number
         case "boolean":
@@ -130,7 +133,7 @@ def list_custom_columns(target: ResourceTarget) -> list[TableColumn]:
     columns = [
         TableColumn(
             column.get("name", ""),
-            _cell(column.get("jsonPath", ""), column.get("type", "")),
+            read_cell(column.get("jsonPath", ""), column.get("type", "")),
             column.get("type", ""),
             bool(column.get("priority")),
             column.get("format", ""),

@@ -9,6 +9,8 @@ import ipaddress
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from decimal import Decimal
+from fractions import Fraction
+from math import ceil
 
 from applyviz.engine.objects.values import JSONObject
 from applyviz.kubernetes.parity.quantities import canonical_quantity, parse_quantity
@@ -53,11 +55,17 @@ def warn_of_term(term: JSONObject, path: str) -> Iterator[str]:
             yield f"{path}.matchExpressions[{position}].key: {key} is {NODE_LABELS[key]}"
 
 
+def _is_fractional(value: Decimal) -> bool:
+    """Return whether a value of any size has a fraction, once it is rounded up to thousandths."""
+    is_whole = value == value.to_integral_value()
+    return not is_whole and ceil(Fraction(value) * 1000) % 1000 != 0
+
+
 def warn_of_bytes(amounts: JSONObject | None, path: str, names: tuple[str, ...]) -> Iterator[str]:
     """Yield amounts of bytes that are no whole numbers."""
     for name in names:
         parsed = parse_quantity(str((amounts or {}).get(name, "0")))
-        if parsed is not None and parsed[0] % 1 != Decimal(0):
+        if parsed is not None and _is_fractional(parsed[0]):
             text = canonical_quantity(str((amounts or {})[name]))
             yield f'{path}[{name}]: fractional byte value "{text}" is invalid, must be an integer'
 
