@@ -164,10 +164,13 @@ if _database["ENGINE"] == "django.db.backends.sqlite3":
     if APPLYVIZ_IS_PERSONAL:
         env.keep_private(APPLYVIZ_HOME, Path(_database["NAME"]))
 elif _database["ENGINE"] == "django.db.backends.postgresql":
-    # A process that freezes in a transaction holds locks that block all others: the server ends it.
+    # A process that freezes in a transaction holds locks that block all others: the server ends it. Queries read few
+    # rows of many tables, some of them empty: PostgreSQL would expect millions, and compile the query of a page for
+    # longer than a second, each time.
     _patience = max(1, env.number("APPLYVIZ_LEASE_SECONDS", 60) // 3)
     _given = _database.setdefault("OPTIONS", {}).get("options", "")
-    _database["OPTIONS"]["options"] = f"{_given} -c idle_in_transaction_session_timeout={_patience}s".strip()
+    _limits = f"-c jit=off -c idle_in_transaction_session_timeout={_patience}s"
+    _database["OPTIONS"]["options"] = f"{_given} {_limits}".strip()
     if APPLYVIZ_DATABASE_POOL:
         # A request takes a connection from the pool and returns it; a pool keeps none open beyond its size.
         _database["CONN_MAX_AGE"] = 0

@@ -103,6 +103,21 @@ def test_web_says_that_it_is_ready(team):
         assert (answer.status, answer.read()) == (200, b'{"status": "ok"}')
 
 
+PLANNED = """
+from applyviz.workflow.foundation import rare_rows
+print(rare_rows._plans_of_pages().filter(number=1, review__number=1).explain())
+"""
+
+
+@pytest.mark.parametrize("service", ["web", "worker"])
+def test_query_of_a_page_is_not_compiled(team, service):
+    """PostgreSQL estimates rows of empty tables, and would compile this query for longer than it takes."""
+    said = team.python(PLANNED, service)
+
+    assert "Index Scan" in said
+    assert "JIT" not in said
+
+
 CONNECTIONS = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid != pg_backend_pid()"
 
 
