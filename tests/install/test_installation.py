@@ -144,6 +144,7 @@ def list_steps(title: str) -> list[list[str]]:
     return [block.splitlines() for block in blocks]
 
 
+@pytest.mark.long
 def test_keys_are_changed_by_the_documented_steps(installation):
     alice, bob = (Browser(port) for port in installation.ports)
     alice.sign_in("alice", "long enough for alice")
