@@ -1,4 +1,4 @@
-"""(used by `live.py`) Processor time and peak memory of processes and all their children, as Linux counts them."""
+"""(used by `live.py`, `memory.py`) Processor time and memory of processes and their children, as counted by Linux."""
 
 from __future__ import annotations
 
@@ -43,3 +43,17 @@ def read_peaks(processes: dict[str, int]) -> dict[str, float]:
             peak = next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")), 0.0)
             found[f"{name} {number}" if number else name] = round(peak, 1)
     return found
+
+
+def list_processes(root: int) -> list[int]:
+    """Return a process and all its children."""
+    return list(_descend(root))
+
+
+def read_memory(pid: int) -> float:
+    """Return the resident memory of a process in MB; 0 when it has ended."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return 0.0
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS")), 0.0)

@@ -220,6 +220,8 @@ def test_each_service_is_limited_and_only_pages_are_published(installation):
         assert {"mem_limit", "cpus", "pids_limit"} <= service.keys(), name
         assert service.get("networks") or service["network_mode"] == "none", name
         assert "no-new-privileges:true" in service["security_opt"], name
+    # With an arena for each thread, a worker grows with each plan (`benchmarks.memory`).
+    assert {installation.environment_of(name)["MALLOC_ARENA_MAX"] for name in ("web", *WORKERS)} == {"1"}
     published = {name: service["ports"] for name, service in installation.services.items() if "ports" in service}
     assert list(published) == ["web"]
     assert installation._localize(published["web"][0], "web").startswith("127.0.0.1:")

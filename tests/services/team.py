@@ -157,7 +157,7 @@ class Team:
         assert row is not None
         return str(row[0])
 
-    def wait_for(self, sql: str, expected: str, *, seconds: float = 180) -> None:
+    def wait_for(self, sql: str, expected: str | bool, *, seconds: float = 180) -> None:
         """Until a query of one value answers what is expected."""
         deadline = time.monotonic() + seconds
         with psycopg.connect(self._database, autocommit=True) as connection:
