@@ -37,7 +37,7 @@ class UnreadLinksError(SourceError):
     reasons: Mapping[int, str]
 
     def __str__(self) -> str:
-        return "; ".join(f"{self.links[n]}: {reason}" for n, reason in self.reasons.items())
+        return "; ".join(f"{hide_query(self.links[n])}: {reason}" for n, reason in self.reasons.items())
 
 
 def _of_github(parts: SplitResult) -> str:

@@ -10,7 +10,7 @@ from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import AuditEntry, Preset
 from applyviz.sources.bundle import BundledFile, SourceBundle
-from applyviz.sources.links import hide_query
+from applyviz.sources.links import UnreadLinksError, hide_query
 from applyviz.workflow.notifications import webhooks
 from applyviz.workflow.plans import planner, presets, reviews
 from applyviz.workflow.plans.presets import PresetDraft, UsedPreset
@@ -80,6 +80,12 @@ def test_what_differs_from_a_preset_shows_no_query(team: Team, preset: Preset, s
 )
 def test_an_address_is_shown_without_what_may_be_a_credential(address: str, shown: str) -> None:
     assert hide_query(address) == shown
+
+
+def test_a_link_that_cannot_be_fetched_is_named_without_its_query() -> None:
+    error = UnreadLinksError((LINK.format("a", CANARY),), {0: "it answered 404"})
+
+    assert str(error) == "https://files.example.org/a.yaml: it answered 404"
 
 
 def test_the_audit_log_has_no_query_and_every_change(preset: Preset) -> None:

@@ -1,0 +1,161 @@
+"""One crawl by every reader: no address shows a value that nobody may read, in any state of a review or a run.
+
+The values are in Secrets, their copies, credentials of plain fields, kubeconfigs, repositories, webhooks and presets
+(`canaries`). Each route is read at the numbers of every plan and run, and at those of everything that is registered.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from copy import deepcopy
+from itertools import product
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from applyviz.clusters import connect
+from applyviz.clusters.transport import Transport
+from applyviz.records.enums import ClusterKind, Role, TokenScope
+from applyviz.records.models import ApplyRun, Approval, Cluster, Plan, Review, ScheduledStart
+from applyviz.workflow.people import tokens
+from tests.attacks.answers import list_told, share, unpack
+from tests.attacks.canaries import OPEN, list_forms, play
+from tests.attacks.conftest import list_stored
+from tests.attacks.test_identical_pages import READ, World
+from tests.attacks.test_slopes_of_settings import PARTS
+from tests.builders import grant_role, make_person
+from tests.shared_rows import share_rows
+from tests.stories import Team
+
+pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
+FORMS = tuple(list_forms())
+_OPEN = connect.open_transport
+SEEING = tuple(Role)
+"""Who may view the namespace, everywhere."""
+READERS = (*SEEING, "limited", "stranger", "nobody")
+WITHOUT_TOKENS = (Role.AUDITOR, "stranger", "nobody")
+
+
+def wire_up(team: Team, monkeypatch: pytest.MonkeyPatch) -> Team:
+    """The sandbox answers at once; other clusters are connected to, with their credential, and answer nothing."""
+
+    def open_transport(cluster: Cluster) -> Transport:
+        return team.wire.connect(cluster) if cluster.kind == ClusterKind.SANDBOX else _OPEN(cluster)
+
+    monkeypatch.setattr(connect, "open_transport", open_transport)
+    return team
+
+
+@pytest.fixture(scope="module")
+def played(django_db_setup, django_db_blocker) -> Iterator[World]:
+    """Every state, made once."""
+
+    def make() -> World:
+        with pytest.MonkeyPatch.context() as patch:
+            return play(wire_up(Team(), patch))
+
+    yield from share_rows(django_db_blocker, make)
+
+
+@pytest.fixture
+def world(played, db, monkeypatch) -> World:
+    """The same for one test."""
+    found = deepcopy(played)
+    wire_up(found.team, monkeypatch)
+    return found
+
+
+def test_every_state_is_there(world: World) -> None:
+    assert {review.state for review in Review.objects.all()} >= {"open", "applying", "applied", "closed"}
+    assert {plan.state for plan in Plan.objects.all()} == {"complete", "failed"}
+    assert {run.state for run in ApplyRun.objects.all()} == {"applied", "failed", "stale", "applying"}
+    assert ScheduledStart.objects.count() == Approval.objects.filter(plan__run=None).count() - 1 == 1
+
+
+# What the parts of an address name: everything that is registered, and the first plan and object.
+NAMED = {
+    "slug": ("box", "live", "old", "files"),
+    "number": (1, 2),
+    "name": ("alice", "dana", "bot"),
+    "form": ("csv", "jsonl"),
+}
+
+
+def list_registered(patterns: list[URLPattern | URLResolver], prefix: str = "") -> Iterator[str]:
+    """Yield the addresses of every route."""
+    for entry in patterns:
+        if isinstance(entry, URLResolver):
+            below = f"{prefix}{entry.namespace}:" if entry.namespace else prefix
+            yield from list_registered(entry.url_patterns, below)
+            continue
+        names = list(entry.pattern.converters)
+        for parts in product(*(NAMED.get(name, (PARTS[name],)) for name in names)):
+            yield reverse(f"{prefix}{entry.name}", kwargs=dict(zip(names, parts, strict=True)))
+
+
+def list_every(world: World) -> list[str]:
+    """Return each address once."""
+    every = (address for addresses in READ.values() for address in addresses(world))
+    return list(dict.fromkeys((*every, *list_registered(get_resolver().url_patterns))))
+
+
+def find_forms(text: str) -> list[str]:
+    return [form for form in FORMS if form in text]
+
+
+def sign_in(reader: str) -> tuple[Client, dict[str, str]]:
+    """Return a client of a reader, and what it sends to the API."""
+    client = Client()
+    if reader == "nobody":
+        return client, {}
+    person = make_person(f"reader-{reader}", *([reader] if reader in SEEING else []))
+    if reader == "limited":
+        grant_role(person, Role.AUTHOR, cluster="box", namespace="mine", is_cluster_scoped=False)
+    client.force_login(person)
+    if reader in WITHOUT_TOKENS:
+        return client, {}
+    token = tokens.make_token(by=person, account=person, name="ci", scope=TokenScope.READ, days=7)[1]
+    return client, {"HTTP_AUTHORIZATION": f"Bearer {token}"}
+
+
+def read_text(answer: Any) -> str:
+    """Return all of an answer, headers and the files of an archive included, without where its words may break."""
+    body = b"".join(answer.streaming_content) if answer.streaming else answer.content
+    text = unpack(body) if body[:2] == b"PK" else body.decode()
+    return f"{text} {answer.headers}".replace("<wbr>", "")
+
+
+def crawl(world: World, reader: str, step: int) -> tuple[dict[str, list[str]], int]:
+    """Return the values that an answer shows, by its address, and how many answers show what viewers read."""
+    client, given = sign_in(reader)
+    shown: dict[str, list[str]] = {}
+    seen = 0
+    for address in share(list_every(world), READERS.index(reader), step):
+        answer = client.get(address, **(given if address.startswith("/api/") else {}))
+        text = read_text(answer)
+        if found := find_forms(text):
+            shown[address] = found
+        seen += OPEN in text
+    return shown, seen
+
+
+@pytest.mark.parametrize("step", [40, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("reader", READERS)
+def test_no_reader_finds_a_value(world: World, caplog: pytest.LogCaptureFixture, reader: str, step: int) -> None:
+    """A reader without a right in the namespace finds nothing at all; another one finds what is not hidden."""
+    caplog.set_level(logging.INFO)
+
+    shown, seen = crawl(world, reader, step)
+
+    assert shown == {}
+    assert seen == 0 if reader not in SEEING else step > 1 or seen > 40
+    assert find_forms(caplog.text) == []
+
+
+def test_nothing_that_is_sent_or_stored_holds_a_value(world: World) -> None:
+    """Emails, the bodies of webhooks, and every column that is not sealed."""
+    assert find_forms("\n".join(list_told())) == []
+    assert {where for where, text in list_stored() if find_forms(text)} == {"Preset.options", "Webhook.url"}
