@@ -48,11 +48,12 @@ def _pack(text: str) -> str:
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
-def list_forms() -> Iterator[str]:
-    """Yield the beginning of each value, as it is and as it is written elsewhere."""
-    for value in CANARIES.values():
-        yield from (value[:9], b64(value)[:12], value.encode().hex()[:18])
-    yield _pack(secret(a=CANARIES["packed"]))[24:44]
+def list_forms(place: str) -> Iterator[str]:
+    """Yield the beginning of a value, as it is and as it is written elsewhere; base64 depends on what is before it."""
+    value = CANARIES[place]
+    yield from (value[:9], value.encode().hex()[:18], *(b64(value[skipped:])[:8] for skipped in range(3)))
+    if place == "packed":
+        yield _pack(secret(a=value))[24:44]
 
 
 def write_objects(round_: str) -> list[str]:
@@ -86,10 +87,9 @@ def _connect(team: Team, admin: User) -> None:
     here = CANARIES
     nothing = "https://127.0.0.1:1"
     credential = Unsealed.of_json(Credential(nothing, token=here["kubeconfig"]).to_json())
-    for slug in ("live", "old"):
-        given = {"kind": ClusterKind.LIVE, "server": nothing, "credential": credential}
-        cluster = make_cluster_row(slug, **given)
-    lifecycle.archive_cluster(cluster, by=admin)
+    given = {"kind": ClusterKind.LIVE, "server": nothing, "credential": credential}
+    _live, old = (make_cluster_row(slug, **given) for slug in ("live", "old"))
+    lifecycle.archive_cluster(old, by=admin)
     address = "https://git.example/team"
     draft = repository_credentials.Draft(address=address, secret=here["repository"], username="ci")
     repository_credentials.add_credential(draft, by=admin)

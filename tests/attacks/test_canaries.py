@@ -22,7 +22,7 @@ from applyviz.records.enums import ClusterKind, Role, TokenScope
 from applyviz.records.models import ApplyRun, Approval, Cluster, Plan, Review, ScheduledStart
 from applyviz.workflow.people import tokens
 from tests.attacks.answers import list_told, share, unpack
-from tests.attacks.canaries import OPEN, list_forms, play
+from tests.attacks.canaries import CANARIES, OPEN, list_forms, play, write_objects
 from tests.attacks.conftest import list_stored
 from tests.attacks.test_identical_pages import READ, World
 from tests.attacks.test_slopes_of_settings import PARTS
@@ -31,10 +31,11 @@ from tests.shared_rows import share_rows
 from tests.stories import Team
 
 pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
-FORMS = tuple(list_forms())
+FORMS = tuple(form for place in CANARIES for form in list_forms(place))
 _OPEN = connect.open_transport
 SEEING = tuple(Role)
 """Who may view the namespace, everywhere."""
+IN_OBJECTS = list(CANARIES)[: list(CANARIES).index("broken")]
 READERS = (*SEEING, "limited", "stranger", "nobody")
 WITHOUT_TOKENS = (Role.AUDITOR, "stranger", "nobody")
 
@@ -73,6 +74,13 @@ def test_every_state_is_there(world: World) -> None:
     assert {plan.state for plan in Plan.objects.all()} == {"complete", "failed"}
     assert {run.state for run in ApplyRun.objects.all()} == {"applied", "failed", "stale", "applying"}
     assert ScheduledStart.objects.count() == Approval.objects.filter(plan__run=None).count() - 1 == 1
+
+
+@pytest.mark.parametrize("place", IN_OBJECTS)
+def test_a_value_that_is_shown_would_be_found(place: str) -> None:
+    written = "".join(write_objects("odd"))
+
+    assert any(form in written for form in list_forms(place))
 
 
 # What the parts of an address name: everything that is registered, and the first plan and object.
