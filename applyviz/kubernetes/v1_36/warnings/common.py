@@ -12,8 +12,8 @@ from decimal import Decimal
 from fractions import Fraction
 from math import ceil
 
+from applyviz.engine.objects.quantities import canonical_quantity, parse_quantity
 from applyviz.engine.objects.values import JSONObject
-from applyviz.kubernetes.parity.quantities import canonical_quantity, parse_quantity
 
 NODE_LABELS: Mapping[str, str] = {
     "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from applyviz.engine.objects.quantities import canonical_quantity, parse_quantity
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.kubernetes.parity.name_formats import label_problems
-from applyviz.kubernetes.parity.quantities import canonical_quantity, parse_quantity
 from applyviz.kubernetes.v1_36.warnings.common import (
     NODE_LABELS,
     warn_of_address,
