@@ -22,7 +22,7 @@ from applyviz.sandbox.storage.resources import ResourceTarget
 _STEP = re.compile(
     r"""\.?\[\s*(?P<quoted>'[^']*'|"[^"]*")\s*\]"""
     r"""|\[\?\(\s*@(?P<field>[^=!<>\s]+)\s*(?P<sign>==|!=)\s*(?P<value>'[^']*'|"[^"]*"|[\w.+-]+)\s*\)\]"""
-    r"""|\.?\[(?P<position>\*|-?\d+)\]"""
+    r"""|\.?\[(?P<position>\*|-?[0-9]+)\]"""
     r"""|\.(?P<name>(?:\\.|[^.\[\]\\])+)"""
 )
 _Steps = tuple[re.Match[str], ...]
