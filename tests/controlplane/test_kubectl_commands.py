@@ -66,6 +66,7 @@ MADE_UP = (
     (r"\d{4}-\d\d-\d\d[T ][\d:.]+( [+-]\d+|Z)?", "TIME"),
     (r'resourceVersion: "\d+"', "VERSION"),
     (r"/tmp/\S*?(LIVE|MERGED)-\d+", r"\1"),
+    (r"kubectl-edit-\d+", "EDITED"),
     (r"https?://\S*?127[^/\s\"]*", "HOST"),
     (r"\b10\.\d+\.\d+\.\d+\b", "ADDRESS"),
     (r":3\d{4}/", ":PORT/"),
