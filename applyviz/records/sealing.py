@@ -8,6 +8,7 @@ content of another.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Self
@@ -19,6 +20,11 @@ from applyviz import sealing_keys
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.json_text import read_json, read_members, write_json
 from applyviz.engine.objects.values import JSONValue, MutableObject
+
+# What compressed content begins with; no JSON does.
+_COMPRESSED = b"x"
+_LEVEL = 3
+_MOST_EXPANDED = 256 * 1024 * 1024
 
 
 class SealError(ApplyVizError):
@@ -77,6 +83,19 @@ def _open(token: bytes, location: str | None) -> bytes:
         raise SealError(f"{error} (APPLYVIZ_OPENING_KEYS)") from error
 
 
+def _expand(content: bytes) -> bytes:
+    if not content.startswith(_COMPRESSED):
+        return content
+    reader = zlib.decompressobj()
+    try:
+        expanded = reader.decompress(content, _MOST_EXPANDED)
+    except zlib.error as error:
+        raise SealError(f"the content is neither JSON nor compressed JSON: {error}") from error
+    if not reader.eof:
+        raise SealError("the compressed content is cut, or too large")
+    return expanded
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Sealed:
     """Sealed bytes; equality compares the sealed form, never the content.
@@ -101,12 +120,12 @@ class Sealed:
 
     def open_json(self) -> JSONValue:
         """Return the content as a JSON value."""
-        value: JSONValue = read_json(self.open_bytes())
+        value: JSONValue = read_json(_expand(self.open_bytes()))
         return value
 
     def open_members(self, names: Container[str]) -> MutableObject:
         """Return some members of the content, a JSON object."""
-        return read_members(self.open_bytes(), names)
+        return read_members(_expand(self.open_bytes()), names)
 
     @property
     def is_current(self) -> bool:
@@ -133,6 +152,14 @@ class Unsealed:
     def of_bytes(cls, content: bytes) -> Self:
         """Return bytes to be sealed."""
         return cls(content)
+
+    @classmethod
+    def of_public_json(cls, content: bytes) -> Self:
+        """Return JSON to be sealed compressed: it must hold nothing that is not stored in the clear beside it.
+
+        - The size of compressed content depends on what is in it, so the size of a secret's row would tell of it.
+        """
+        return cls(zlib.compress(content, _LEVEL))
 
     @classmethod
     def of_json(cls, value: JSONValue) -> Self:

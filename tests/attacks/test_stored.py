@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from secrets import token_hex
+
 import pytest
 
 from applyviz.engine.requests.options import ApplyMode
@@ -38,6 +40,17 @@ def test_nul_of_a_live_object_stays_out_of_every_column(team: Team, mode: ApplyM
     row = plan.changes.get()
     assert read_masked(row).versions.live["data"]["b"] == "x␀y"
     assert open_sealed(row).versions.live["data"]["b"] == "x\0y"
+
+
+def test_size_of_a_row_does_not_depend_on_the_text_of_a_secret(team: Team) -> None:
+    """A compressed text is short if it repeats what is beside it: its size would confirm a guess."""
+    equal, random = "a" * 2000, token_hex(1000)
+
+    hidden = [len(team.plan(secret(password=text)).changes.get().sealed.token) for text in (equal, random)]
+    public = [len(team.plan(config_map(text=text)).changes.get().sealed.token) for text in (equal, random)]
+
+    assert hidden[0] == hidden[1]
+    assert public[0] < public[1], "what is in the clear beside it is compressed"
 
 
 def test_nul_that_several_objects_have_stays_out_of_the_overview(team: Team) -> None:

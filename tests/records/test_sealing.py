@@ -1,6 +1,7 @@
 """Sealed content prints nothing, opens under every opening key and no other, and never becomes plain by accident."""
 
 import json
+import zlib
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -8,6 +9,8 @@ from django.core.management import CommandError, call_command
 from django.db import transaction
 
 from applyviz import sealing_keys
+from applyviz.engine.objects.json_text import write_json
+from applyviz.records import sealing
 from applyviz.records.enums import AuditAction, ClusterKind
 from applyviz.records.fields import seal_for
 from applyviz.records.models import AuditEntry, Cluster, ObjectChange, SandboxObject
@@ -122,6 +125,32 @@ def test_numbers_keep_their_form():
     opened = Unsealed.of_json(value).seal("here").open_json()
 
     assert json.dumps(opened) == json.dumps(value)
+
+
+def test_public_json_is_sealed_compressed_and_opens_whole():
+    value = {"lines": ["the same line"] * 500, "other": 1}
+    sealed = Unsealed.of_public_json(write_json(value)).seal("here")
+
+    assert len(sealed.token) < len(write_json(value)) / 10
+    assert (sealed.open_json(), sealed.open_members({"other"})) == (value, {"other": 1})
+    assert sealed.resealed().open_json() == value
+
+
+@pytest.mark.parametrize("content", [b"x", b"x\x9c\x00", zlib.compress(b"{}")[:-1], b"xyz"])
+def test_content_that_does_not_expand_is_no_content(content):
+    sealed = Unsealed.of_bytes(content).seal("here")
+
+    with pytest.raises(SealError, match="compressed"):
+        sealed.open_json()
+    assert sealed.open_bytes() == content
+
+
+def test_compressed_content_expands_within_a_limit(monkeypatch):
+    monkeypatch.setattr(sealing, "_MOST_EXPANDED", 1000)
+    bomb = Unsealed.of_public_json(b"[" + b" " * 1000 + b"]").seal("here")
+
+    with pytest.raises(SealError, match="too large"):
+        bomb.open_json()
 
 
 @pytest.mark.django_db

@@ -95,13 +95,15 @@ def derive_columns(change: engine.PlannedObject, masked: engine.PlannedObject, s
 def make_row(change: engine.PlannedObject, masked: engine.PlannedObject, *, plan: Plan, position: int) -> ObjectChange:
     """Return the unsaved row of a change; `masked` is its masked version."""
     shown = change_to_json(masked)
-    # Where nothing is masked, the document is the change. Masking adds no NUL and no number, so one search finds those
-    # of both.
+    # Where nothing is masked, the document is the change, so its size may say what is in it. Masking adds no NUL and no
+    # number, so one search finds those of both.
     # The whole set may add risks later: they are no part of what is sealed, so that it is sealed once.
-    content = write_json({**(shown if masked == change else change_to_json(change)), "risks": []})
+    is_public = masked == change
+    content = write_json({**(shown if is_public else change_to_json(change)), "risks": []})
     is_changed = may_be_changed(content) or may_be_changed(write_json(shown.get("risks")))
     columns = derive_columns(change, masked, as_stored(shown) if is_changed else shown)
-    return ObjectChange(plan=plan, position=position, sealed=Unsealed.of_bytes(content), **columns)
+    sealed = Unsealed.of_public_json(content) if is_public else Unsealed.of_bytes(content)
+    return ObjectChange(plan=plan, position=position, sealed=sealed, **columns)
 
 
 def refresh_risks(row: ObjectChange, change: engine.PlannedObject, risks: tuple[Risk, ...]) -> None:
