@@ -26,13 +26,6 @@ def is_kept_by_others(reason: FieldReason) -> bool:
     return reason.operation is FieldOperation.KEPT and reason.reason is Reason.OWNED_BY_OTHERS
 
 
-def _asks_for_applied(change: PlannedObject) -> bool:
-    """Return whether what was last applied to an object says more than the live object does."""
-    return bool(change.conflicts) or (
-        change.operation is Operation.UPDATE and any(is_kept_by_others(reason) for reason in change.fields)
-    )
-
-
 def _is_of_manager(manager: str) -> Q:
     """Select results of a field manager; stored options leave out what is as by default."""
     named = Q(run__plan__options__field_manager=manager)
@@ -42,11 +35,13 @@ def _is_of_manager(manager: str) -> Q:
 class AppliedManifests:
     """The manifests that the last run before a plan applied to its objects, read for some objects at once.
 
-    - Counts only runs of the plan's field manager in its cluster. A Secret has none: its values would be compared.
+    - Counts only applies of the plan's field manager in its cluster. A Secret has none: its values would be compared.
+    - A plan that does not apply its manifests, but patches, deletes or records, leaves no field out: it has none.
     """
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
+        self._options = options_from_json(plan.options)
         self._known: dict[int, FieldFinder | None] = {}
 
     def find_fields(self, position: int) -> FieldFinder | None:
@@ -57,11 +52,16 @@ class AppliedManifests:
 
     def find_for(self, position: int, change: PlannedObject) -> FieldFinder | None:
         """Return what was last applied to an object that has a conflict or a field of others that stays, else None."""
-        return self.find_fields(position) if _asks_for_applied(change) else None
+        return self.find_fields(position) if self._asks_for_applied(change) else None
+
+    def _asks_for_applied(self, change: PlannedObject) -> bool:
+        """Return whether what was last applied to an object says more than the live object does."""
+        is_kept = change.operation is Operation.UPDATE and any(is_kept_by_others(reason) for reason in change.fields)
+        return self._options.is_applying and (bool(change.conflicts) or is_kept)
 
     def prepare(self, changes: Mapping[int, PlannedObject]) -> None:
         """Read what was last applied to some objects by their positions, in two queries."""
-        self._fetch([position for position, change in changes.items() if _asks_for_applied(change)])
+        self._fetch([position for position, change in changes.items() if self._asks_for_applied(change)])
 
     def _fetch(self, positions: Collection[int]) -> None:
         missing = [position for position in positions if position not in self._known]
@@ -70,7 +70,8 @@ class AppliedManifests:
 
     def _read(self, positions: Collection[int]) -> dict[int, FieldFinder | None]:
         results = ObjectResult.objects.filter(
-            _is_of_manager(options_from_json(self._plan.options).field_manager),
+            _is_of_manager(self._options.field_manager),
+            run__plan__options__action__isnull=True,  # stored options leave out that manifests are applied
             run__plan__target__cluster=self._plan.target.cluster_id,
             outcome__in=[outcome.value for outcome in _APPLIED],
             finished_at__lte=self._plan.created_at,

@@ -18,7 +18,7 @@ from tests.web.reviews.test_chart_review import OUTPUT
 pytestmark = pytest.mark.django_db
 ARCHIVE = {"name": "shop-1.2.3.tgz", "base64": b64encode(archive()).decode()}
 VALUES = {"name": "values/prod.yaml", "content": "color: red"}
-CHART = {"files": [ARCHIVE, VALUES], "chart": "shop-1.2.3.tgz"}
+CHART = {"files": [ARCHIVE], "chart": "shop-1.2.3.tgz"}
 FILE = {"files": [{"name": "more.yaml", "content": config_map("more", a="1")}]}
 TREE = {"k/kustomization.yaml": b"resources: [a.yaml]\n", "k/a.yaml": config_map("k").encode()}
 
@@ -119,7 +119,7 @@ def test_source_without_an_object_is_named(program, monkeypatch):
 
 @pytest.mark.parametrize("values", ["./values/prod.yaml", "/values/prod.yaml", "values//prod.yaml"])
 def test_values_file_has_one_name_however_it_is_written(program, jobs, address, values):
-    uploaded = ask(program, {**CHART, "chart_values_files": values})
+    uploaded = ask(program, {**CHART, "files": [ARCHIVE, VALUES], "chart_values_files": values})
     of_commit = {"git_repository": address, "chart": "charts/shop", "chart_values_files": values}
     fetched = ask(program, of_commit)
 

@@ -20,6 +20,7 @@ from applyviz.workflow.approvals import viewed_objects
 from tests.stories import Team, config_map
 from tests.web import builders, reading, rows
 from tests.web.measuring import measure_answers
+from tests.workflow.test_patch_runs import patch
 
 HTMX = {"HX-Request": "true"}
 OBJECTS, CHUNK = 5_000, 20
@@ -271,6 +272,25 @@ def test_object_without_a_changed_value_is_viewed_in_the_scroll_too(monkeypatch)
     for plan, text in zip(plans, ("Only field ownership changes", "The object is deleted."), strict=True):
         page = browser.get(url(plan, "show-changes")).content.decode()
         assert (text in page, len(re.findall("data-watched=", page))) == (True, 1)
+
+
+@pytest.mark.django_db
+def test_fields_that_a_patch_does_not_name_did_not_leave_the_manifest(monkeypatch):
+    team = Team().wire_up(monkeypatch)
+    team.apply(config_map(a="1", b="1"))
+    patched = patch({"data": {"c": "1"}}, kind="v1/ConfigMap", name="settings")
+    plan = team.plan(patched, action=SetAction.PATCH)
+    browser = Client()
+    browser.force_login(team.bob)
+
+    page = browser.get(url(plan, "show-changes")).content.decode()
+    assert team.work(team.start(plan)).state == "applied"
+    later = browser.get(url(team.plan(config_map(a="2", b="1")), "show-changes")).content.decode()
+
+    assert "data.c" in page.replace("<wbr>", "")
+    assert "but kept" not in page
+    assert "data.a" in later.replace("<wbr>", "")
+    assert "but kept" not in later, "c was in no manifest"
 
 
 @pytest.mark.parametrize("seen", ["x", "1,", "1;2", "1," * 600, "77"])
