@@ -117,6 +117,7 @@ HOSTILE: dict[str, tuple[Callable[[str], None], Callable[[int], str]]] = {
     "blanks in a sealed value": (judge_sealed, lambda n: "AgA" + " " * n + "!"),
     "kinds of nothing": (seek, lambda n: "data: secret\n" + "kind: " * (n // 6)),
     "comments before a kind": (seek, lambda n: "data: secret\n" + "kind: # x\n" * (n // 10)),
+    "marks of comments": (seek, lambda n: "metadata: {kind: Secret}\n" + "# " * (n // 2)),
     "blanks before a kind": (seek, lambda n: "data: secret\n{kind:" + "\n" * n + "x"),
     "entries of no kind": (seek, lambda n: "data: secret\n" + "-\t" * (n // 2) + "kin"),
     "digits of no duration": (read_format, lambda n: "9" * n),

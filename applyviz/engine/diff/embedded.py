@@ -29,7 +29,8 @@ _YAML_SECRET = re.compile(
 _METADATA = re.compile(r"""(?<![a-z])metadata["']?\s*[:=]""", re.IGNORECASE)
 _IS_SECRET = re.compile(r"\W*secret(?:s|list)?\b", re.IGNORECASE)
 # A reader skips comments, but one may hold a Secret all the same.
-_NOTED = re.compile(r"(?:^|\s)#.*(?:kind|data)", re.IGNORECASE | re.MULTILINE)
+_COMMENT = re.compile(r"(?:^|\s)#[^\n]*", re.MULTILINE)
+_NOTED = re.compile("kind|data", re.IGNORECASE)
 _OF_REFERENCES = frozenset(
     {
         *("apiVersion", "apiGroup", "group", "version", "kind", "name", "namespace", "uid", "resourceVersion"),
@@ -128,7 +129,7 @@ def looks_secret(text: str) -> bool:
 
 def _only_refers(text: str) -> bool:
     """Return whether a text is YAML without doubt, and what it calls a Secret are references: names without values."""
-    documents = None if _NOTED.search(text) else read_yaml(text)
+    documents = None if any(map(_NOTED.search, _COMMENT.findall(text))) else read_yaml(text)
     return documents is not None and all(map(_holds_no_secret, documents))
 
 
