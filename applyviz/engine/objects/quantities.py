@@ -37,9 +37,7 @@ def _read_exponent(suffix: str) -> int | None:
     return -number if suffix[1] == "-" else number
 
 
-@lru_cache(maxsize=4096)
-def parse_quantity(text: str) -> tuple[Decimal, str] | None:
-    """Return the value and the suffix family ("binary", "decimal", "exponent"); None if it is not a quantity."""
+def _parse(text: str) -> tuple[Decimal, str] | None:
     match = _SHAPE.match(text)
     if match is None:
         return None
@@ -54,11 +52,20 @@ def parse_quantity(text: str) -> tuple[Decimal, str] | None:
     return _make_context(text).scaleb(number, exponent), "decimal" if suffix in _DECIMAL else "exponent"
 
 
+@lru_cache(maxsize=4096)
+def parse_quantity(text: str) -> tuple[Decimal, str] | None:
+    """Return the value and the suffix family ("binary", "decimal", "exponent"); None if it is not a quantity."""
+    return _parse(text)
+
+
 def read_amount(value: JSONValue) -> Decimal | None:
-    """Return the amount of a quantity that a document writes as text or as a number; None for any other value."""
+    """Return the amount of a quantity that a document writes as text or as a number; None for any other value.
+
+    - Any value may be asked about, so that none is kept: a text may be long, or secret.
+    """
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
-    parsed = parse_quantity(str(value))
+    parsed = _parse(str(value))
     return None if parsed is None else parsed[0]
 
 
