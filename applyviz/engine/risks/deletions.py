@@ -199,13 +199,16 @@ def is_built_in(finalizer: str) -> bool:
 def _read_start(live: JSONObject) -> str:
     """Return when the deletion of an object began, "" if it is not being deleted.
 
-    - `deletionTimestamp` is when the grace period ends.
+    - `deletionTimestamp` is when the grace period ends. What no server writes is returned as it is.
     """
     ends = get_at(live, ("metadata", "deletionTimestamp"))
     seconds = get_at(live, ("metadata", "deletionGracePeriodSeconds"))
     if not isinstance(ends, str) or not isinstance(seconds, int):
         return str(ends or "")
-    began = datetime.fromisoformat(ends) - timedelta(seconds=seconds)
+    try:
+        began = datetime.fromisoformat(ends) - timedelta(seconds=seconds)
+    except (ValueError, OverflowError):
+        return ends
     return began.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 

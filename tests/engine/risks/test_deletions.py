@@ -7,7 +7,7 @@ import pytest
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.requests.dependents import DependentList, find_dependents, list_dependents, list_kinds
-from applyviz.engine.risks.deletions import DELETED, DEPENDENTS, find_losses
+from applyviz.engine.risks.deletions import DELETED, DEPENDENTS, find_losses, find_terminating
 from applyviz.engine.risks.model import Risk, RiskLevel
 from applyviz.engine.risks.sentences import describe_risk
 from applyviz.engine.schema.builtin import bundled
@@ -165,3 +165,22 @@ def test_deletion_says_why_the_object_is_pruned(why, told):
     risk = Risk(DELETED, RiskLevel.HIGH, facts={"kind": "ConfigMap", "name": "a", **why})
 
     assert describe_risk(risk) == told
+
+
+@pytest.mark.parametrize(
+    ("ends", "seconds", "since"),
+    [
+        ("2026-06-01T00:00:30Z", 30, "2026-06-01T00:00:00Z"),
+        ("2026-06-01T00:00:30Z", None, "2026-06-01T00:00:30Z"),
+        ("2026-06-01T00:00:30Z", 10**18, "2026-06-01T00:00:30Z"),
+        ("0001-01-01T00:00:00Z", 30, "0001-01-01T00:00:00Z"),
+        ("soon", 30, "soon"),
+    ],
+)
+def test_deletion_began_before_its_grace_period_whatever_the_cluster_answers(ends, seconds, since):
+    live = {"metadata": {"deletionTimestamp": ends, "deletionGracePeriodSeconds": seconds}}
+    ref = ObjectRef(GroupVersionKind("", "v1", "Pod"), "n", "p")
+
+    (risk,) = find_terminating(ref, live, "apply")
+
+    assert risk.facts["since"] == since
