@@ -23,6 +23,7 @@ WIDGET = {
         (".spec.parts[0].name", "a"),
         (".spec.parts[-1].name", "b"),
         (".spec.parts[2].name", None),
+        (f".spec.parts[{'1' * 5000}].name", None),
         (".spec.parts[*].name", "a"),
         (".spec.parts.*.name", "a"),
         (".spec['parts'][1].name", "b"),

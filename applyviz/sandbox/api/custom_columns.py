@@ -14,6 +14,7 @@ from datetime import datetime
 from functools import lru_cache
 from math import isfinite
 
+from applyviz.engine.objects.golang import read_signed
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.sandbox.api.ages import render_since
 from applyviz.sandbox.api.columns import AGE, NAME, Cell, TableColumn
@@ -61,8 +62,8 @@ def _take(value: JSONValue, step: re.Match[str]) -> Sequence[JSONValue]:
     if (position := step["position"]) is not None:
         if position == "*":
             return _entries(value)
-        entries, at = value if isinstance(value, list) else (), int(position)
-        return [entries[at]] if -len(entries) <= at < len(entries) else ()
+        entries, at = value if isinstance(value, list) else (), read_signed(position)
+        return [entries[at]] if at is not None and -len(entries) <= at < len(entries) else ()
     if step["field"] is not None:
         return [entry for entry in _entries(value) if _fits(entry, step)]
     name = step["quoted"][1:-1] if step["quoted"] is not None else step["name"]
