@@ -104,6 +104,14 @@ def test_malformed_answer_of_the_child_is_a_refusal(case, monkeypatch):
         fetching._read_pack(b"", refs.FoundRef("branch", "main", b"1" * 40), GitSource("x"), "repo", GitLimits())
 
 
+@pytest.mark.parametrize("rows", [[{"error": "no"}, GOOD], [COMMIT, {"error": ""}, GOOD]])
+def test_answer_that_goes_on_after_an_error_is_a_refusal(rows, monkeypatch):
+    monkeypatch.setattr(fetching, "ask_child", lambda *given: (write_rows(rows), ""))
+
+    with pytest.raises(SourceError, match="repo: "):
+        fetching._read_pack(b"", refs.FoundRef("branch", "main", b"1" * 40), GitSource("x"), "repo", GitLimits())
+
+
 def test_file_whose_content_is_malformed_is_refused_and_the_others_are_taken():
     files, refused = fetching._open_rows([GOOD, {"name": "odd.yaml", "content": "!"}, GOOD | {"name": "last.yaml"}])
 

@@ -171,8 +171,9 @@ def _read_pack(pack: bytes, found: FoundRef, source: GitSource, name: str, limit
         ]
     except SourceError as error:
         raise SourceError(f"{name}: {error}") from error
-    if rows and "error" in rows[-1]:
-        raise SourceError(f"{name}: {rows[-1]['error']}")
+    errors = [row["error"] for row in rows if "error" in row]
+    if errors:
+        raise SourceError(f"{name}: {errors[-1]}")
     if reason or not rows:
         raise SourceError(f"{name}: {reason or 'its answer cannot be read'}")
     return rows
