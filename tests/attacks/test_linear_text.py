@@ -18,6 +18,7 @@ from applyviz.engine.schema.builtin import bundled
 from applyviz.guide.owned import own_fields
 from applyviz.kubernetes.parity.line_differences import render_differences
 from applyviz.kubernetes.parity.status import StatusError
+from applyviz.kubernetes.v1_36.warnings.kinds import list_warnings
 from applyviz.sandbox.api.selectors import read_label_selector
 from applyviz.sandbox.cel.programs import evaluate
 from applyviz.sandbox.cel.values import CelError
@@ -95,6 +96,17 @@ def repeat_set(text: str) -> None:
     )
 
 
+def warn_of_ports(text: str) -> None:
+    container = {"name": "c", "ports": [{"containerPort": 1, "hostIP": text[:1]} for _ in range(len(text) // 20)]}
+    assert list_warnings("", "pods", {**LIVE, "spec": {"containers": [container]}}, None)
+
+
+def warn_of_files(text: str) -> None:
+    items = [{"key": "k", "path": f"{text[:1]}{n}"} for n in range(len(text) // 20)]
+    spec = {"containers": [], "volumes": [{"name": "v", "configMap": {"name": "c", "items": items}}]}
+    assert not list_warnings("", "pods", {**LIVE, "spec": spec}, None)
+
+
 HOSTILE: dict[str, tuple[Callable[[str], None], Callable[[int], str]]] = {
     "blanks before nothing": (select, lambda n: " " * n + "("),
     "blanks behind an operator": (select, lambda n: "a=" + " " * n + "("),
@@ -124,6 +136,8 @@ HOSTILE: dict[str, tuple[Callable[[str], None], Callable[[int], str]]] = {
     "digits of no number": (read_double, lambda n: "9" * n + "x"),
     "values of a set": (repeat_set, lambda n: " ".join(f"x.io/a{i}" for i in range(n // 10))),
     "differing lines": (differ, lambda n: "a" * n),
+    "ports of one number": (warn_of_ports, lambda n: "x" * n),
+    "files of a volume": (warn_of_files, lambda n: "x" * n),
     "escaped quotes": (hide, lambda n: 'password: \\"\\"' * (n // 14)),
 }
 

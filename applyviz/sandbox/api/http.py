@@ -21,6 +21,7 @@ from applyviz.engine.objects.values import JSONObject
 from applyviz.kubernetes.parity.json_text import simplify
 from applyviz.kubernetes.parity.payloads import Payload, UnreadableError, read_yaml
 from applyviz.kubernetes.parity.status import StatusError, bad_request, no_such_path
+from applyviz.kubernetes.v1_36.warnings.common import ALL_WARNINGS, CUT_WARNING
 from applyviz.sandbox.api import openapi_v2
 from applyviz.sandbox.api.access_reviews import RequestUser
 from applyviz.sandbox.api.representations import find_form, shape_body, shape_event
@@ -35,7 +36,6 @@ WATCH_SECONDS = 300.0
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _EXTRA = "impersonate-extra-"
 _LOG = "/log"
-_ALL_WARNINGS, _CUT_WARNING = 4096, 256
 _HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
 
 
@@ -275,12 +275,12 @@ def limit_warnings(warnings: Iterable[str]) -> list[str]:
     found: list[str] = []
     is_cut, written = False, 0
     for text in dict.fromkeys(filter(None, warnings)):
-        if is_cut and written >= _ALL_WARNINGS:
+        if is_cut and written >= ALL_WARNINGS:
             break
-        found.append(text[:_CUT_WARNING] if is_cut else text)
+        found.append(text[:CUT_WARNING] if is_cut else text)
         written += len(found[-1])
-        if written > _ALL_WARNINGS and not is_cut:
-            is_cut, found = True, [known[:_CUT_WARNING] for known in found]
+        if written > ALL_WARNINGS and not is_cut:
+            is_cut, found = True, [known[:CUT_WARNING] for known in found]
             written = sum(map(len, found))
     return found
 

@@ -15,6 +15,10 @@ from math import ceil
 from applyviz.engine.objects.quantities import canonical_quantity, parse_quantity
 from applyviz.engine.objects.values import JSONObject
 
+ALL_WARNINGS, CUT_WARNING = 4096, 256
+"""How many characters of all warnings a server sends, and of each one if they have more together."""
+MOST_COMPARED = 100
+"""Of the ports of a number and the files of a volume, so many are compared with all later ones."""
 NODE_LABELS: Mapping[str, str] = {
     "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',
     "beta.kubernetes.io/os": 'deprecated since v1.14; use "kubernetes.io/os" instead',

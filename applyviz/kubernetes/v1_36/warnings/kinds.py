@@ -12,6 +12,8 @@ from applyviz.engine.objects.quantities import canonical_quantity, parse_quantit
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.kubernetes.parity.name_formats import label_problems
 from applyviz.kubernetes.v1_36.warnings.common import (
+    ALL_WARNINGS,
+    CUT_WARNING,
     NODE_LABELS,
     warn_of_address,
     warn_of_network,
@@ -253,6 +255,13 @@ _KINDS: Mapping[tuple[str, str], _Warn] = {
 
 
 def list_warnings(group: str, plural: str, obj: JSONObject, live: JSONObject | None) -> tuple[str, ...]:
-    """Return the warnings about a new object, or about one that replaces a live one; each once."""
+    """Return the warnings about a new object, or about one that replaces a live one; each once, as many as are sent."""
     warn = _KINDS.get((group, plural))
-    return tuple(dict.fromkeys(warn(obj, live))) if warn is not None else ()
+    found: dict[str, None] = {}
+    size = 0
+    for text in warn(obj, live) if warn is not None else ():
+        size += 0 if text in found else min(len(text), CUT_WARNING)
+        found[text] = None
+        if size >= ALL_WARNINGS:
+            break
+    return tuple(found)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.kubernetes.v1_36.warnings.common import (
+    MOST_COMPARED,
     NODE_LABELS,
     warn_of_address,
     warn_of_bytes,
@@ -171,7 +172,8 @@ def _warn_of_ports(containers: list[tuple[str, JSONObject]]) -> Iterator[str]:
         for other_at, other in others:
             if word := _compare_ports(port, other):
                 yield f"{at}: {word} port definition with {other_at}"
-        others.append((at, port))
+        if len(others) < MOST_COMPARED:
+            others.append((at, port))
 
 
 def _compare_ports(port: JSONObject, other: JSONObject) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from applyviz.engine.objects.values import JSONObject
+from applyviz.kubernetes.v1_36.warnings.common import MOST_COMPARED
 
 _File = tuple[str, str]
 """A path, and the source that it comes from."""
@@ -22,18 +23,18 @@ def _list_files(source: JSONObject, word: str = "") -> list[_File]:
     return [(item.get("path", ""), word) for item in source.get("items") or ()]
 
 
-def _are_nested(one: str, other: str) -> bool:
-    return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
-
-
 def _overlaps(files: Iterable[_File]) -> Iterator[str]:
-    seen: list[_File] = []
-    for path, source in files:
-        file = (path.rstrip("/"), source)
-        for other in seen:
-            if file[0] and other[0] and (file == other or _are_nested(file[0], other[0])):
-                yield f"{_quote(file)} with {_quote(other)}"
-        seen.append(file)
+    seen: list[tuple[str, _File]] = []
+    for name, source in files:
+        path = name.rstrip("/")
+        if not path:
+            continue
+        inside = f"{path}/"
+        for other_inside, other in seen:
+            if inside.startswith(other_inside) or other_inside.startswith(inside):
+                yield f"{_quote((path, source))} with {_quote(other)}"
+        if len(seen) < MOST_COMPARED:
+            seen.append((inside, (path, source)))
 
 
 def _list_projected(source: JSONObject) -> list[_File]:
