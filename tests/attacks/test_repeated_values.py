@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import base64
 import json
+import tracemalloc
 from collections.abc import Callable
 
 import pytest
 import yaml
 
-from applyviz.engine.diff.given_credentials import MASK, list_credentials, list_defaults
+from applyviz.engine.diff.given_credentials import MASK, hide_credentials, list_credentials, list_defaults
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.errors import SourceError
 from applyviz.sources.bundle import BundledFile, SourceBundle
@@ -83,6 +84,17 @@ def test_values_that_refer_to_themselves_cost_no_more_than_their_text() -> None:
 
     assert measure(lambda: mask_notes("hello", [], [bomb.encode()]))[1] < 1
     assert measure(lambda: list_credentials("a: b\n" + "- " * 400_000 + "\npassword: " + "x" * 400_000))[1] < 20
+
+
+def test_values_that_a_text_does_not_have_take_no_memory() -> None:
+    tracemalloc.start()
+    try:
+        found = hide_credentials(f"see {CANARY}", (f"{CANARY}-{n}" for n in range(10_000)))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert (found, peak < 1_000_000) == (f"see {CANARY}", True)
 
 
 def say(errors: str) -> Callable[[RenderJob, RenderLimits], Rendered]:

@@ -52,8 +52,10 @@ def _list_values(text: str) -> Iterator[str]:
 
 def hide_credentials(text: str, values: Iterable[str]) -> str:
     """Return a text without credentials: the given ones in any form, and those that it names itself."""
-    forms = {form for value in values if len(value.strip()) >= _SHORTEST for form in (value, *list_forms(value))}
-    for form in sorted(forms, key=len, reverse=True):
+    long = (value for value in values if len(value.strip()) >= _SHORTEST)
+    # A chart may have a million values, with a dozen forms each: only those are kept that the text has.
+    found = {form for value in long for form in (value, *list_forms(value)) if form in text}
+    for form in sorted(found, key=len, reverse=True):
         if len(form.strip()) >= _SHORTEST:
             text = text.replace(form, MASK)
     return redact(text, lambda _found, _name: MASK)
