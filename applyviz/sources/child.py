@@ -113,5 +113,5 @@ def read_row(line: bytes, *rows: frozenset[str]) -> dict[str, str]:
     except (msgspec.DecodeError, UnicodeError):
         row = {}
     if frozenset(row) not in rows:
-        raise SourceError("what reads it gave no valid answer")
+        raise SourceError("the process that reads it gave no valid answer")
     return row

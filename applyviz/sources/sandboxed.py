@@ -34,7 +34,7 @@ READING = ("engine/objects", "engine/manifests", "engine/channels", "sources")
 """The folders of this product whose code decides how a file is read."""
 _PRODUCT = Path(__file__).resolve().parents[1]
 _TOO_MUCH = "reading it needs more memory or a deeper stack than is allowed"
-_MALFORMED = "it cannot be read: what reads manifests gave no valid answer for it"
+_MALFORMED = "it cannot be read: the process that parses manifests gave no valid answer"
 
 
 @dataclass(frozen=True, slots=True)

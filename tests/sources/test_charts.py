@@ -325,5 +325,5 @@ def test_token_of_a_registry_goes_to_no_other_host(origin: str) -> None:
 def test_malformed_answer_about_an_index_is_a_refusal(answer: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index, "ask_child", lambda *given, **named: (answer, ""))
 
-    with pytest.raises(SourceError, match="what reads it gave no valid answer"):
+    with pytest.raises(SourceError, match="the process that reads it gave no valid answer"):
         index.find_entry(b"", "shop", "1.0.0")

@@ -100,7 +100,7 @@ def write_rows(rows) -> bytes:
 def test_malformed_answer_of_the_child_is_a_refusal(case, monkeypatch):
     monkeypatch.setattr(fetching, "ask_child", lambda *given: (write_rows(MALFORMED[case]), ""))
 
-    with pytest.raises(SourceError, match="repo: what reads it gave no valid answer"):
+    with pytest.raises(SourceError, match="repo: the process that reads it gave no valid answer"):
         fetching._read_pack(b"", refs.FoundRef("branch", "main", b"1" * 40), GitSource("x"), "repo", GitLimits())
 
 
@@ -116,7 +116,7 @@ def test_file_whose_content_is_malformed_is_refused_and_the_others_are_taken():
     files, refused = fetching._open_rows([GOOD, {"name": "odd.yaml", "content": "!"}, GOOD | {"name": "last.yaml"}])
 
     assert [(file.name, file.data) for file in files] == [("good.yaml", b"a: 1"), ("last.yaml", b"a: 1")]
-    assert refused == (("odd.yaml", "damaged: what reads the repository gave no valid content"),)
+    assert refused == (("odd.yaml", "damaged: the process that reads the repository gave no valid content"),)
 
 
 @pytest.mark.parametrize("rows", [[b"{"], [[]], [[COMMIT]], [[], ["a.yaml", "1", "2"]], [["x"]]])

@@ -157,7 +157,7 @@ def test_file_with_a_malformed_answer_is_refused_and_the_others_are_read(
     assert (len(first.documents), len(last.documents), found.lines) == (1, 1, None)
     assert (odd.file, odd.documents, odd.kubectl_stops_after) == ("odd.yaml", (), 0)
     assert [str(problem) for problem in odd.problems] == [
-        "odd.yaml: it cannot be read: what reads manifests gave no valid answer for it"
+        "odd.yaml: it cannot be read: the process that parses manifests gave no valid answer"
     ]
 
 
