@@ -320,7 +320,7 @@ def _read_arguments(given: list[str]) -> argparse.Namespace:
     parser.add_argument("--prune", action="store_true", help="delete what left the set, as kubectl apply --prune does")
     parser.add_argument("-l", "--selector", default="", help="of the objects to apply and prune")
     parser.add_argument("--all", action="store_true", help="prune whatever the labels, instead of a selector")
-    for name, text in (("review", "continue with it instead of opening one"), ("seen", "plan of it that you read")):
+    for name, text in (("review", "continue it; open no new one"), ("seen", "plan that you read")):
         parser.add_argument(f"--{name}", type=int, default=0, metavar="NUMBER", help=text)
     parser.add_argument("--plan-only", action="store_true", help="print the plan and end")
     parser.add_argument("--timeout", type=float, default=3600.0, help="seconds to wait for people and the run")
