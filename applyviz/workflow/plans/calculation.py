@@ -90,7 +90,7 @@ class Calculation:
     """A prepared calculation: the reader, the known kinds, and the planner.
 
     - `catalog` includes the kinds that the source itself defines.
-    - `named`: the documents by kind and name: whoever recalculates many objects searches no document twice.
+    - `named`: the documents by kind and name, so that no recalculation of an object searches all of them.
     """
 
     reader: ClusterReader
