@@ -109,6 +109,7 @@ RACES: dict[str, Callable[[Team], dict[str, object]]] = {
     **CHANGES,
     "another person": lambda team: {"asked_by": team.bob},
     "another MAC": lambda team: {"mac": "0" * 64},
+    "an answer beside it": lambda team: {"result": {"detail": "as you like"}, "sealed_result": b"x"},
 }
 
 

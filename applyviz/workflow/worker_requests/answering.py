@@ -121,8 +121,9 @@ def _work(worker_request: WorkerRequest) -> None:
 
 
 def _refuse_forged(worker_request: WorkerRequest, fault: str) -> None:
-    """Refuse a question that was changed with a sentence that says nothing of any answer."""
-    _end(worker_request, WorkerRequestState.REFUSED, reasons=[f"the question is forged: {fault}"], status=409)
+    """Refuse a question that was changed with a sentence that says nothing of any answer, and remove what is there."""
+    reasons = [f"the question is forged: {fault}"]
+    _end(worker_request, WorkerRequestState.REFUSED, reasons=reasons, status=409, result=None, sealed_result=None)
 
 
 def answer_worker_request(worker_request_id: int) -> None:
