@@ -157,7 +157,7 @@ class Unsealed:
     def of_public_json(cls, content: bytes) -> Self:
         """Return JSON to be sealed compressed: it must hold nothing that is not stored in the clear beside it.
 
-        - The size of compressed content depends on what is in it, so the size of a secret's row would tell of it.
+        - The size of compressed content depends on what is in it, so the size of the row of a secret would reveal it.
         """
         return cls(zlib.compress(content, _LEVEL))
 
