@@ -189,7 +189,9 @@ def _open_rows(rows: Sequence[Mapping[str, str]]) -> tuple[tuple[BundledFile, ..
         try:
             files.append(BundledFile(row["name"], b64decode(row["content"], validate=True), {"from": GIT}))
         except ValueError:
-            refused.append(RefusedFile(row["name"], "damaged: the process that reads the repository gave no valid content"))
+            refused.append(
+                RefusedFile(row["name"], "damaged: the process that reads the repository gave no valid content")
+            )
     return tuple(files), tuple(refused)
 
 
