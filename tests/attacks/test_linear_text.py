@@ -10,6 +10,7 @@ from applyviz.engine.diff.credentials import is_ciphertext, redact
 from applyviz.engine.diff.embedded import looks_secret
 from applyviz.engine.diff.given_credentials import list_credentials
 from applyviz.engine.diff.repeating import Repeats
+from applyviz.engine.diff.words import align
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.conflicts.server_errors import ServerError, find_path, read_server_errors
 from applyviz.engine.risks import repeating
@@ -107,6 +108,13 @@ def warn_of_files(text: str) -> None:
     assert not list_warnings("", "pods", {**LIVE, "spec": spec}, None)
 
 
+def compare_lines(text: str) -> None:
+    """Lines that repeat each other, as long as they are compared at all."""
+    few = len(text) // 50
+    sides = [[line for n in range(few) for line in ("a", "b")[n % step == 0]] for step in (2, 3)]
+    assert list(align(*sides))
+
+
 HOSTILE: dict[str, tuple[Callable[[str], None], Callable[[int], str]]] = {
     "blanks before nothing": (select, lambda n: " " * n + "("),
     "blanks behind an operator": (select, lambda n: "a=" + " " * n + "("),
@@ -138,6 +146,7 @@ HOSTILE: dict[str, tuple[Callable[[str], None], Callable[[int], str]]] = {
     "differing lines": (differ, lambda n: "a" * n),
     "ports of one number": (warn_of_ports, lambda n: "x" * n),
     "files of a volume": (warn_of_files, lambda n: "x" * n),
+    "lines of two words": (compare_lines, lambda n: "x" * n),
     "escaped quotes": (hide, lambda n: 'password: \\"\\"' * (n // 14)),
 }
 

@@ -6,13 +6,16 @@ Left out: moved lines, and texts too long to read word by word (they count as re
 from __future__ import annotations
 
 import re
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import accumulate
 
 _WORD = re.compile(r"\s+|\w+|[^\w\s]")
 _MANY_WORDS = 2_000
 _MANY_LINES = 4_000
+_MOST_PAIRS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +48,37 @@ def _align_middle(old: Sequence[str], new: Sequence[str], start: int) -> Iterato
     if not old or not new or len(old) + len(new) > _MANY_LINES:
         yield start, start + len(old), start, start + len(new), False
         return
-    for tag, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        yield start + a, start + b, start + c, start + d, tag == "equal"
+    a = b = c = d = 0  # the equal run so far
+    for at, other, size in (*_match(old, new), (len(old), len(new), 0)):
+        if (at, other) != (b, d) or not size:
+            if a < b:
+                yield start + a, start + b, start + c, start + d, True
+            if (at, other) != (b, d):
+                yield start + b, start + at, start + d, start + other, False
+            a, c = at, other
+        b, d = at + size, other + size
+
+
+def _match(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int]]:
+    """Return the equal runs of two sequences in their order: start in each, and length.
+
+    - The longest one comes first, then those beside it, until the comparisons are spent: what is left counts as
+      replaced. A few texts that everything repeats would cost the cube of their number.
+    """
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    counts = Counter(new)
+    pairs = [0, *accumulate(counts[text] for text in old)]
+    found: list[tuple[int, int, int]] = []
+    left, waiting = _MOST_PAIRS, deque([(0, len(old), 0, len(new))])
+    while waiting and left > 0:
+        a, b, c, d = waiting.popleft()
+        left -= pairs[b] - pairs[a]
+        at, other, size = matcher.find_longest_match(a, b, c, d)
+        if size:
+            found.append((at, other, size))
+            beside = ((a, at, c, other), (at + size, b, other + size, d))
+            waiting.extend(one for one in beside if one[0] < one[1] and one[2] < one[3])
+    return sorted(found)
 
 
 def mark_words(before: str, after: str) -> tuple[tuple[Part, ...], tuple[Part, ...]]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
 from functools import reduce
 
+from applyviz.engine.diff.words import align
 from applyviz.engine.manifests import editing
 from applyviz.engine.manifests.documents import ManifestDocument, PlainPath
 from applyviz.engine.objects.errors import ManifestError, SourcePosition
@@ -20,7 +20,6 @@ from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning.conflicts.manifest_paths import list_steps
 
 _CONTEXT = 3
-_COMPARED = 2_000
 _LONGEST_TEXT = 64_000
 _SECRET = re.compile(r"""kind["']?\s*:\s*["']?Secret\b""")
 NO_NEWLINE = "\\ No newline at end of file\n"
@@ -102,20 +101,8 @@ def _pick_context(first: int, last: int, allowed: range, total: int) -> tuple[in
 
 
 def _find_changes(old: Sequence[str], new: Sequence[str]) -> list[_Change]:
-    """Return the differing lines of two texts; common lines at both ends are skipped first."""
-    first = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
-    shared = 0
-    while shared < min(len(old), len(new)) - first and old[-1 - shared] == new[-1 - shared]:
-        shared += 1
-    left, right = old[first : len(old) - shared], new[first : len(new) - shared]
-    if max(len(left), len(right)) > _COMPARED:
-        return [_Change(first, len(old) - shared, first, len(new) - shared)]
-    matcher = SequenceMatcher(None, left, right, autojunk=False)
-    return [
-        _Change(first + a, first + b, first + c, first + d)
-        for tag, a, b, c, d in matcher.get_opcodes()
-        if tag != "equal"
-    ]
+    """Return the differing lines of two texts."""
+    return [_Change(a, b, c, d) for a, b, c, d, is_same in align(old, new) if not is_same]
 
 
 def _group(changes: Sequence[_Change]) -> Iterator[list[_Change]]:
