@@ -15,7 +15,8 @@ from itertools import accumulate
 _WORD = re.compile(r"\s+|\w+|[^\w\s]")
 _MANY_WORDS = 2_000
 _MANY_LINES = 4_000
-_MOST_PAIRS = 1_000_000
+# How many pairs of equal texts are compared for each text; those of people and tools need fewer.
+_MOST_PAIRS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +63,14 @@ def _align_middle(old: Sequence[str], new: Sequence[str], start: int) -> Iterato
 def _match(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int]]:
     """Return the equal runs of two sequences in their order: start in each, and length.
 
-    - The longest one comes first, then those beside it, until the comparisons are spent: what is left counts as
+    - The longest one comes first, then those beside it, until `_MOST_PAIRS` are compared: what is left counts as
       replaced. A few texts that everything repeats would cost the cube of their number.
     """
     matcher = SequenceMatcher(None, old, new, autojunk=False)
     counts = Counter(new)
     pairs = [0, *accumulate(counts[text] for text in old)]
     found: list[tuple[int, int, int]] = []
-    left, waiting = _MOST_PAIRS, deque([(0, len(old), 0, len(new))])
+    left, waiting = _MOST_PAIRS * (len(old) + len(new)), deque([(0, len(old), 0, len(new))])
     while waiting and left > 0:
         a, b, c, d = waiting.popleft()
         left -= pairs[b] - pairs[a]
