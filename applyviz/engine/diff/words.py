@@ -15,8 +15,8 @@ from itertools import accumulate
 _WORD = re.compile(r"\s+|\w+|[^\w\s]")
 _MANY_WORDS = 2_000
 _MANY_LINES = 4_000
-# How many pairs of equal texts are compared for each text; those of people and tools need fewer.
-_MOST_PAIRS = 64
+# How many pairs of equal texts are compared for each text, beyond the first; texts of people and tools need fewer.
+_MOST_PAIRS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +60,32 @@ def _align_middle(old: Sequence[str], new: Sequence[str], start: int) -> Iterato
         b, d = at + size, other + size
 
 
+def _list_rare(old: Sequence[str], new: Sequence[str], most: int) -> dict[str, int]:
+    """Return how often the new side has each text, without the texts that make the most pairs of equal ones."""
+    numbers, total = Counter(new), 0
+    pairs = {text: number * numbers[text] for text, number in Counter(old).items()}
+    rare = {}
+    for text in sorted(pairs, key=pairs.__getitem__):
+        total += pairs[text]
+        if total > most:
+            break
+        rare[text] = numbers[text]
+    return rare
+
+
 def _match(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int]]:
     """Return the equal runs of two sequences in their order: start in each, and length.
 
-    - The longest one comes first, then those beside it, until `_MOST_PAIRS` are compared: what is left counts as
-      replaced. A few texts that everything repeats would cost the cube of their number.
+    - The longest one comes first, then those beside it. A few texts that everything repeats would cost the cube of
+      their number: they only extend the runs of others, and what is left when all pairs are spent counts as replaced.
     """
-    matcher = SequenceMatcher(None, old, new, autojunk=False)
-    counts = Counter(new)
-    pairs = [0, *accumulate(counts[text] for text in old)]
+    left = _MOST_PAIRS * (len(old) + len(new))
+    rare = _list_rare(old, new, left)
+    matcher = SequenceMatcher(lambda text: text not in rare, old, new, autojunk=False)
+    pairs = [0, *accumulate(max(0, rare.get(text, 0) - 1) for text in old)]
     found: list[tuple[int, int, int]] = []
-    left, waiting = _MOST_PAIRS * (len(old) + len(new)), deque([(0, len(old), 0, len(new))])
-    while waiting and left > 0:
+    waiting = deque([(0, len(old), 0, len(new))])
+    while waiting and left >= 0:
         a, b, c, d = waiting.popleft()
         left -= pairs[b] - pairs[a]
         at, other, size = matcher.find_longest_match(a, b, c, d)
