@@ -19,6 +19,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -32,13 +33,16 @@ from tests.services.team import Team
 
 SERVICES = ("web", "worker-plans", "worker-scans")
 MOST_MB, MOST_GROWTH, MOST_KB = 300, 1.2, 30
+_LARGEST = 6
 _TABS = ("", "overview/", "changes/", "changes/objects/", "graph/", "owners/", "requests/", "activity/", "risks/")
 _REQUEST = """
 from applyviz.records.models import Cluster
 from applyviz.workflow.live import scans
 print(scans.request_scan(Cluster.objects.get(slug="real"), by=None).pk)
 """
-_SIZE = "SELECT pg_database_size(current_database())"
+_SIZES = """
+SELECT json_object_agg(relname, pg_total_relation_size(oid))::text FROM pg_class
+WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"""
 
 
 class ManyWorkers(Team):
@@ -85,14 +89,19 @@ def _read_pages(bob: Browser, review: int) -> None:
         bob.get(f"/reviews/{review}/plans/1/{tab}")
 
 
-def _plan(team: Team, people: People, files: dict[str, str]) -> tuple[int, int]:
-    """Plan the files of a new review; return its number, and by how many bytes the database grew."""
-    before, began = int(team.query(_SIZE)), time.monotonic()
+def _read_sizes(team: Team) -> Counter[str]:
+    """Return the bytes of each table, with its indexes and what is stored beside it."""
+    return Counter(json.loads(team.query(_SIZES)))
+
+
+def _plan(team: Team, people: People, files: dict[str, str]) -> tuple[int, Counter[str]]:
+    """Plan the files of a new review; return its number, and by how many bytes each table grew."""
+    before, began = _read_sizes(team), time.monotonic()
     review = people.open_review(files)
     people.follow(f"/reviews/{review}/plans/1/events/", began)
     state = f"SELECT p.state FROM records_plan p JOIN records_review r ON r.id = p.review_id WHERE r.number = {review}"
     team.wait_for(state, "complete")
-    return review, int(team.query(_SIZE)) - before
+    return review, _read_sizes(team) - before
 
 
 def _scan(team: Team) -> None:
@@ -116,7 +125,7 @@ def measure(team: Team, asked: argparse.Namespace, people: People) -> bool:
     print("            " + "  ".join(f"{'MB    peak':>14}  " for _ in SERVICES))
     with Watch(team) as watch:
         base: dict[str, float] = {}
-        found, grown = watch.read(), 0
+        found, grown = watch.read(), Counter[str]()
         _show("idle", found, watch.peaks)
         for number in range(1, asked.rounds + 1):
             review, added = _plan(team, people, make_files(asked.objects, f"round-{number}"))
@@ -130,8 +139,11 @@ def measure(team: Team, asked: argparse.Namespace, people: People) -> bool:
         _read_pages(bob, review)
         _scan(team)
         _show(f"{asked.last} objects", watch.read(), watch.peaks)
-    stored = grown / 1000 / asked.objects / asked.rounds
-    print(f"{stored:.1f} kB per planned object in the database (most {MOST_KB})")
+    parts = {name: size / 1000 / asked.objects / asked.rounds for name, size in grown.most_common()}
+    stored = sum(parts.values())
+    print(f"{stored:.1f} kB per planned object in the database (most {MOST_KB}), of which")
+    for name, size in list(parts.items())[:_LARGEST]:
+        print(f"{size:5.1f} kB {name}")
     print("growth      " + "  ".join(f"{growth[service]:14.2f}  " for service in SERVICES) + f"(most {MOST_GROWTH})")
     return max(growth.values()) <= MOST_GROWTH and max(watch.peaks.values()) <= MOST_MB and stored <= MOST_KB
 

@@ -21,6 +21,7 @@ from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskLevel, RiskSu
 from applyviz.engine.risks.owners import is_sole_owner, list_entries, owns_at
 from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import position_of
+from applyviz.engine.schema.walk import MISSING
 
 _SCALERS = ("HorizontalPodAutoscaler", "ScaledObject")
 _CONTROLLERS = ("kube-controller-manager", "keda", "keda-operator")
@@ -93,6 +94,11 @@ def _scaler_by_owner(subject: RiskSubject) -> str:
     return ""
 
 
+def _names_replicas(obj: JSONObject | None) -> bool:
+    """Return whether an object has the field, even as null."""
+    return get_at(obj, _SPEC, MISSING) is not MISSING
+
+
 def _find_step(subject: RiskSubject) -> str:
     """Return the step before the manifest can drop the field: how its value is kept, "" if no step is needed."""
     if get_at(subject.live, _SPEC) is None:
@@ -100,7 +106,7 @@ def _find_step(subject: RiskSubject) -> str:
     if subject.is_server_side:
         return "hand over" if is_sole_owner(subject, _REPLICAS) else ""
     # A null in the annotation counts: kubectl clears what the annotation names and the manifest no longer does.
-    return "forget" if "replicas" in (get_at(subject.last_applied, ("spec",)) or {}) else ""
+    return "forget" if _names_replicas(subject.last_applied) else ""
 
 
 def _find_reset(subject: RiskSubject) -> str:
@@ -133,7 +139,7 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
     live = get_at(subject.live, _SPEC)
     step, facts = _find_step(subject), {"scaler": scaler, "live": "" if live is None else str(live)}
     if wanted is None:
-        is_null = "replicas" in (get_at(subject.manifest, ("spec",)) or {})
+        is_null = _names_replicas(subject.manifest)
         dropped = "hand over" if subject.is_server_side else "forget"  # a reset field has no other owner
         facts |= {"reset": reset, "is_null": "yes" if is_null else "", "step": step if is_null else dropped}
     else:

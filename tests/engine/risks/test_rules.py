@@ -12,6 +12,7 @@ import yaml
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.risks.autoscaled import AUTOSCALED_FIELD
 from applyviz.engine.risks.model import KINDS, RelatedObjects, Risk, RiskLevel, RiskSubject
 from applyviz.engine.risks.planning.ownership import FORCED
 from applyviz.engine.risks.planning.whole import MANY_OBJECTS
@@ -55,6 +56,21 @@ def make_subject(case: dict[str, Any]) -> RiskSubject:
         is_forced=case.get("is_forced", False),
         refused_fields=tuple(case.get("refused_fields", ())),
     )
+
+
+@pytest.mark.parametrize("spec", [1, "text", ["replicas"], None, True])
+def test_spec_that_is_no_map_names_no_field(spec):
+    about = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}
+    subject = RiskSubject(
+        ObjectRef.from_object(about),
+        manifest={**about, "spec": spec},
+        last_applied={**about, "spec": spec},
+        live={**about, "spec": {"replicas": 3}},
+        merged=about,
+        after=about,
+    )
+
+    assert AUTOSCALED_FIELD in {risk.kind for risk in find_risks(subject)}
 
 
 @pytest.mark.parametrize("case", load_cases(), ids=lambda case: case["about"])
