@@ -49,8 +49,11 @@ EVENTS = [("v1", "involvedObject", "events.k8s.io"), ("events.k8s.io/v1", "regar
 
 
 def write_event(version: str, about: str) -> str:
-    event = {"apiVersion": version, "kind": "Event", "metadata": {"name": "e", "namespace": "default"}}
-    return yaml.safe_dump({**event, about: {"kind": "Pod", "name": "a", "namespace": "default"}, "type": "Normal"})
+    metadata = {"name": "e", "namespace": "default", "labels": {"tone": "first"}}
+    event = {"apiVersion": version, "kind": "Event", "metadata": metadata, "type": "Normal"}
+    reporter = {"reportingController": "example.com/a", "reportingInstance": "a", "action": "a", "reason": "a"}
+    strict = {"eventTime": "2026-11-01T00:00:00.000000Z", **reporter} if version != "v1" else {}
+    return yaml.safe_dump({**event, **strict, about: {"kind": "Pod", "name": "a", "namespace": "default"}})
 
 
 def list_teams(plan: Plan) -> list[str]:
@@ -99,7 +102,7 @@ def test_another_group_of_the_same_objects_evades_no_rule(team: Team, version: s
     own(f"{other}/Event")
     make_policy(kept_kinds=(f"{other}/Event",), critical_kinds=(f"{other}/Event",))
 
-    changed, deleted = team.plan(event.replace("Normal", "Warning")), team.plan(event, **DELETE)
+    changed, deleted = team.plan(event.replace("first", "second")), team.plan(event, **DELETE)
 
     assert (list_teams(changed), list_teams(deleted)) == (["owners"], ["owners"])
     assert list_kept(deleted) == ["policy strict does not allow deleting Event/e"]
