@@ -16,6 +16,8 @@ from applyviz.engine.diff.repeating import list_forms
 
 MASK = "••••••"
 _SHORTEST = 4
+_SIZES = (32, 16, 8, _SHORTEST)
+_MOST_FORMS = 1_000
 # Each repetition is followed by what it cannot match itself, or gives nothing back: a line is read once.
 _VALUE = re.compile(r"""^[ \t]*+(?:-[ \t]++)?(?:["']?([\w.\-/]{1,200})["']?[ \t]*+[:=])?[ \t]*+(\S.*)$""", re.MULTILINE)
 _WORDS = re.compile(r"[a-z]+(?:-[a-z]+)*")
@@ -50,12 +52,37 @@ def _list_values(text: str) -> Iterator[str]:
         yield from (value, value.partition("=")[2], decode_secret(value).decode("utf-8", "replace"))
 
 
+class _Windows:
+    """The parts of a text of some sizes: they show of most other texts at once that it does not hold them."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._of_size: dict[int, frozenset[str]] = {}
+
+    def hold(self, part: str) -> bool:
+        """Return whether the text holds a part, which has at least `_SHORTEST` characters."""
+        size = next(size for size in _SIZES if size <= len(part))
+        if size not in self._of_size:
+            starts = range(len(self._text) - size + 1)
+            self._of_size[size] = frozenset(self._text[start : start + size] for start in starts)
+        known = self._of_size[size]
+        return part[:size] in known and part[-size:] in known and part in self._text
+
+
 def hide_credentials(text: str, values: Iterable[str]) -> str:
-    """Return a text without credentials: the given ones in any form, and those that it names itself."""
-    long = (value for value in values if len(value.strip()) >= _SHORTEST)
-    # A chart may have a million values, with a dozen forms each: only those are kept that the text has.
-    found = {form for value in long for form in (value, *list_forms(value)) if form in text}
+    """Return a text without credentials: the given ones in any form, and those that it names itself.
+
+    - A text that repeats more than `_MOST_FORMS` of them is hidden whole.
+    """
+    windows, found = _Windows(text), set[str]()
+    for value in values:
+        if len(value.strip()) < _SHORTEST:
+            continue
+        # A chart may have a million values, with a dozen forms each: only those are kept that the text has.
+        forms = (form for form in (value, *list_forms(value)) if len(form.strip()) >= _SHORTEST)
+        found.update(form for form in forms if windows.hold(form))
+        if len(found) > _MOST_FORMS:
+            return MASK
     for form in sorted(found, key=len, reverse=True):
-        if len(form.strip()) >= _SHORTEST:
-            text = text.replace(form, MASK)
+        text = text.replace(form, MASK)
     return redact(text, lambda _found, _name: MASK)
