@@ -83,8 +83,8 @@ def start_product() -> Iterator[tuple[str, dict[str, str]]]:
 class Visitor:
     """The browser of one person, and the screens taken in it."""
 
-    def __init__(self, browser: Browser, url: str, name: str, password: str) -> None:
-        self.url = url
+    def __init__(self, browser: Browser, url: str, name: str, password: str, *, taken: Path) -> None:
+        self.url, self.taken = url, taken
         self.page: Page = browser.new_context(base_url=url, viewport=SIZES[1440]).new_page()
         self.page.goto("/login/")
         self.page.get_by_label("Name").fill(name)
@@ -100,7 +100,7 @@ class Visitor:
             for theme in THEMES:
                 self.page.emulate_media(color_scheme=theme, reduced_motion="reduce")
                 self.page.wait_for_timeout(150)
-                self.page.screenshot(path=TARGET / f"{name}-{width}-{theme}.png", full_page=is_full)
+                self.page.screenshot(path=self.taken / f"{name}-{width}-{theme}.png", full_page=is_full)
         self.page.set_viewport_size(SIZES[1440])
         print(name)
 
@@ -253,21 +253,32 @@ def walk_as_administrator(dana: Visitor) -> None:
     dana.visit("playground-conflicts", "/playground/conflicts-1/")
 
 
-def main() -> None:
-    """Take all screens."""
-    shutil.rmtree(TARGET, ignore_errors=True)
-    TARGET.mkdir(parents=True)
+def take_all(taken: Path) -> None:
+    """Take all screens into a folder."""
     with start_product() as (url, passwords), sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=CHROMIUM or None, args=["--no-sandbox", "--disable-background-networking"]
         )
-        alice = Visitor(browser, url, "alice", passwords["alice"])
+
+        # Each signs in when it is their turn: an approval asks for a password that is older than five minutes.
+        def sign_in(name: str) -> Visitor:
+            return Visitor(browser, url, name, passwords[name], taken=taken)
+
+        alice = sign_in("alice")
         walk_as_author(alice)
         show_other_reviews(alice)
         address = take_over(alice)
-        walk_as_approver(Visitor(browser, url, "bob", passwords["bob"]), address)
-        walk_as_administrator(Visitor(browser, url, "dana", passwords["dana"]))
+        walk_as_approver(sign_in("bob"), address)
+        walk_as_administrator(sign_in("dana"))
         browser.close()
+
+
+def main() -> None:
+    """Take all screens; the former ones stay until all are taken."""
+    with tempfile.TemporaryDirectory(prefix="applyviz-taken-") as folder:
+        take_all(Path(folder))
+        shutil.rmtree(TARGET, ignore_errors=True)
+        shutil.copytree(folder, TARGET)
 
 
 if __name__ == "__main__":
