@@ -99,7 +99,7 @@ def _describe_terminating(f: Facts) -> Templates:
     if f["how"] == "replacement":
         return ("{kind} {name} has been terminating since {since}: the run waits until it is gone, and re-creates it.",)
     waits = ("It stays until {finalizers} {verb} removed.",) if f.get("finalizers") else ()
-    kept = "{kind} {name} has been terminating since {since}: this apply does not keep it."
+    kept = "{kind} {name} has been terminating since {since}: no write keeps it."
     return (kept, *waits, "Once it is gone, an apply creates it again.")
 
 

@@ -189,7 +189,7 @@ def test_apply_does_not_keep_an_object_that_is_being_deleted(mode: ApplyMode, va
     (change,) = box.plan(text, options).changes
 
     assert told(change)[TERMINATING] == (
-        "ConfigMap settings has been terminating since 2026-06-01T00:00:00Z: this apply does not keep it. It stays "
+        "ConfigMap settings has been terminating since 2026-06-01T00:00:00Z: no write keeps it. It stays "
         "until example.com/hold, example.com/wait are removed. Once it is gone, an apply creates it again."
     )
     assert effect(change) == {**before, "goes": True}
