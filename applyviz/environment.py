@@ -207,7 +207,7 @@ def require_strong_keys(keys: Mapping[str, str]) -> None:
 def require_earlier_keys(name: str, earlier: Sequence[str], keys: Mapping[str, str]) -> None:
     """Raise `ImproperlyConfigured` for an earlier key that is weak, listed twice, or one of the keys in use.
 
-    - What is made under an earlier key counts: a weak one would let anybody make it.
+    - Content that an earlier key made is accepted: with a weak one, an attacker could make such content.
     """
     for number, value in enumerate(earlier, 1):
         if _is_weak(value):

@@ -73,7 +73,7 @@ def restarts_container(planned: Planned) -> bool:
 
 
 def _is_past_restarts(pod: JSONObject) -> bool:
-    """Return whether a pod has ended, is being deleted, or only shows what a kubelet runs by a file of its own."""
+    """Return whether a pod has ended, is being deleted, or mirrors a static pod of a kubelet."""
     metadata = pod.get("metadata") or {}
     is_mirror = "kubernetes.io/config.mirror" in (metadata.get("annotations") or {})
     return (

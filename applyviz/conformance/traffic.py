@@ -1,4 +1,4 @@
-"""What a NetworkPolicy allows of the traffic in one direction, and how a write changes it.
+"""Judge which traffic a NetworkPolicy allows in one direction, and how a write changes it.
 
 Rule: https://kubernetes.io/docs/concepts/services-networking/network-policies/. A policy that does not apply to a
 direction says nothing about it. A policy that applies allows what its rules name, and everything by an empty one.

@@ -1,4 +1,4 @@
-"""Values that nobody may read, wherever a team writes them, and one plan in each state that holds them."""
+"""Values hidden from all readers, in each field that a team can fill, and a plan in each state that holds them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _pack(text: str) -> str:
 
 
 def list_forms(place: str) -> Iterator[str]:
-    """Yield the beginning of a value, as it is and as it is written elsewhere; base64 depends on what is before it."""
+    """Yield the beginning of a value in each encoding; its base64 depends on the bytes before it."""
     value = CANARIES[place]
     yield from (value[:9], value.encode().hex()[:18], *(b64(value[skipped:])[:8] for skipped in range(3)))
     if place == "packed":

@@ -1,4 +1,4 @@
-"""One crawl by every reader: no address shows a value that nobody may read, in any state of a review or a run.
+"""One crawl by every reader: no address shows a value that is hidden from all readers, in any state of a run or review.
 
 The values are in Secrets, their copies, credentials of plain fields, kubeconfigs, repositories, webhooks and presets
 (`canaries`). Each route is read at the numbers of every plan and run, and at those of everything that is registered.
@@ -34,15 +34,15 @@ pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
 FORMS = {place: tuple(list_forms(place)) for place in CANARIES}
 _OPEN = connect.open_transport
 SEEING = tuple(Role)
-"""Who may view the namespace, everywhere."""
+"""The roles, each of which may view the namespace."""
 # Administrators edit an address in the form that they entered it in.
 OWN = (
     (Role.ADMINISTRATOR, "/settings/presets/files/", ["token"]),
     (Role.ADMINISTRATOR, "/settings/webhooks/1/", ["path", "query"]),
 )
 IN_OBJECTS = list(CANARIES)[: list(CANARIES).index("broken")]
-READERS = (*SEEING, "limited", "stranger", "nobody")
-WITHOUT_TOKENS = (Role.AUDITOR, "stranger", "nobody")
+READERS = (*SEEING, "limited", "stranger", "visitor")
+WITHOUT_TOKENS = (Role.AUDITOR, "stranger", "visitor")
 
 
 def wire_up(team: Team, monkeypatch: pytest.MonkeyPatch) -> Team:
@@ -123,7 +123,7 @@ def find_places(text: str) -> list[str]:
 def sign_in(reader: str) -> tuple[Client, dict[str, str]]:
     """Return a client of a reader, and what it sends to the API."""
     client = Client()
-    if reader == "nobody":
+    if reader == "visitor":
         return client, {}
     person = make_person(f"reader-{reader}", *([reader] if reader in SEEING else []))
     if reader == "limited":

@@ -109,7 +109,7 @@ def warn_of_files(text: str) -> None:
 
 
 def compare_lines(text: str) -> None:
-    """Lines that repeat each other, as long as they are compared at all."""
+    """Lines that repeat each other, up to the number that is compared."""
     few = len(text) // 50
     sides = [[line for n in range(few) for line in ("a", "b")[n % step == 0]] for step in (2, 3)]
     assert list(align(*sides))

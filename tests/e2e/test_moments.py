@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 pytestmark = pytest.mark.e2e
 SOON = re.compile(r"^(now|in \d+ \w+|\d+ \w+ ago)$")
 ABSOLUTE = r"\d+ \w+ \d\d:\d\d UTC"
-PERIOD = 20_000  # how often a page says anew how long ago something was
+PERIOD = 20_000  # milliseconds between two updates of the relative times of a page
 
 
 def test_moments_are_relative_with_the_moment_as_tooltip(sign_in):

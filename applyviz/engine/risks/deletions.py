@@ -199,7 +199,7 @@ def is_built_in(finalizer: str) -> bool:
 def _read_start(live: JSONObject) -> str:
     """Return when the deletion of an object began, "" if it is not being deleted.
 
-    - `deletionTimestamp` is when the grace period ends. What no server writes is returned as it is.
+    - `deletionTimestamp` is when the grace period ends. A time that no server writes is returned unchanged.
     """
     ends = get_at(live, ("metadata", "deletionTimestamp"))
     seconds = get_at(live, ("metadata", "deletionGracePeriodSeconds"))

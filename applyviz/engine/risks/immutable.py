@@ -3,7 +3,7 @@
 Rule: the update validation of each kind in kube-apiserver v1.36.3, as it answered (`kept_values` holds the tables);
 custom resources by rules of their CustomResourceDefinition that compare `self` with `oldSelf`. The server compares the
 live object with the resulting one, after defaults: what the merge drops and a default brings back does not change.
-What a dry run accepted changes no immutable field, whatever the tables say.
+A write that a dry run accepted changes no immutable field, even if the tables list the field.
 """
 
 from __future__ import annotations

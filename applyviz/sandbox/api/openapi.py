@@ -65,7 +65,7 @@ def _link(value: Any) -> Any:
 
 
 def collect_definitions(names: list[str]) -> MutableObject:
-    """Return definitions and everything that they refer to, as they are bundled."""
+    """Return bundled definitions and every definition that they refer to."""
     found: MutableObject = {}
     while names:
         name = names.pop()

@@ -15,7 +15,7 @@ from applyviz.sandbox.api.custom_columns import list_custom_columns
 from applyviz.sandbox.api.workload_columns import SCALE_COLUMNS, WORKLOAD_COLUMNS
 from applyviz.sandbox.storage.resources import ResourceTarget
 
-# A kind without columns of its own has these.
+# The columns of a kind that declares none.
 _USUAL = (NAME, TableColumn("Created At", at("metadata", "creationTimestamp", default="<unknown>"), "date"))
 
 

@@ -22,7 +22,7 @@ LIMITS = GitLimits(pack_bytes=32 * 1024 * 1024, memory_bytes=512 * 1024 * 1024, 
 
 
 class _CommitRow(TypedDict):
-    """What the child says of a commit; `files` is None where they were not listed."""
+    """One commit as the child process reports it; `files` is None if they were not listed."""
 
     commit: str
     author: str

@@ -17,7 +17,7 @@ from django.db.models import Q
 from applyviz.records.models import AuditEntry
 
 HistoryFilter: TypeAlias = Mapping[str, Any]
-"""What entries must match: names, days and words, as `history.find_entries` lists them."""
+"""The filter of entries: names, days and words, as `history.find_entries` lists them."""
 _LISTED = {
     "cluster": "cluster",
     "namespace": "namespace",

@@ -46,7 +46,7 @@ class LiveObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveGaps:
-    """What could not be read of a cluster: `unread` names kinds that could not be listed, `problem` why nothing could.
+    """The gaps in what was read of a cluster: `unread` names kinds that could not be listed, `problem` why none could.
 
     - `is_cut`: there are more objects than were read, or are shown.
     """

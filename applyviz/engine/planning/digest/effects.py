@@ -162,7 +162,7 @@ def _as_data(request: Request) -> JSONObject:
 
 
 def _is_lost(change: PlannedObject) -> bool:
-    """Return whether an object that is written, or stays as it is, goes all the same: it is being deleted."""
+    """Return whether an object that is written or unchanged is being deleted, so that it will not stay."""
     is_meant_to_stay = change.operation in (Operation.UPDATE, Operation.UNCHANGED)
     return is_meant_to_stay and bool(get_at(change.versions.live, ("metadata", "deletionTimestamp")))
 

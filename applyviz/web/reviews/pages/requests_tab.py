@@ -116,7 +116,7 @@ def _find_effect(lines: Iterable[RequestLine]) -> str:
 def _present_lines(
     change: PlannedObject, steps: Sequence[SequenceStep], shared: Mapping[str, Sequence[str]]
 ) -> Iterator[RequestLine]:
-    """Yield the requests of an object; the read stands in the line of the write that it leads to."""
+    """Yield the requests of an object; the line of a write also names the read before it."""
     read = f"{steps[0].method} {steps[0].status}" if len(steps) > 1 else ""
     for step in steps[1:] if read else steps:
         if step.request is None:
