@@ -13,7 +13,7 @@ _LENGTH = 200
 def render_table(results: Sequence[LaneResult], pace: float = 1.0) -> str:
     """Return one line per lane with its seconds and its budget at this pace, and below it the reasons of skips."""
     head = (
-        f"{'lane':<14} {'result':<8} {'passed':>6} {'failed':>6} {'unstable':>8} {'skipped':>7} {'seconds':>8} "
+        f"{'lane':<20} {'result':<8} {'passed':>6} {'failed':>6} {'unstable':>8} {'skipped':>7} {'seconds':>8} "
         f"{'CPU':>6} {'budget':>6}  why not"
     )
     lines = [f"\n{head}"]
@@ -23,8 +23,9 @@ def render_table(results: Sequence[LaneResult], pace: float = 1.0) -> str:
         counts += f" {result.seconds:>8.1f} {result.processor_seconds:>6.0f}"
         budget = f"{result.lane.budget * pace:.0f}" if result.lane.budget else "-"
         remark = "over budget" if result.is_over_budget(pace) else result.reason
-        lines.append(f"{result.lane.name:<14} {word:<8} {counts} {budget:>6}  {remark}".rstrip())
-        lines += [f"{'':<14} skipped {count:>6}  {reason}" for reason, count in sorted(result.skips.items())]
+        remark = "earlier run of this commit" if result.is_earlier else remark
+        lines.append(f"{result.lane.name:<20} {word:<8} {counts} {budget:>6}  {remark}".rstrip())
+        lines += [f"{'':<20} skipped {count:>6}  {reason}" for reason, count in sorted(result.skips.items())]
     return "\n".join(lines)
 
 

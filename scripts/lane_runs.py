@@ -58,6 +58,7 @@ class LaneResult:
     """The result of one lane; `processor_seconds` are those of its processes, without servers that outlive it.
 
     - `failures`: what failed each time; `unstable`: what failed first and then passed, which counts as passed.
+    - `is_earlier`: an earlier run of the same commit had this result.
     """
 
     lane: Lane
@@ -69,6 +70,7 @@ class LaneResult:
     skips: dict[str, int] = field(default_factory=dict)
     failures: list[FailedTest] = field(default_factory=list)
     unstable: list[FailedTest] = field(default_factory=list)
+    is_earlier: bool = False
 
     @property
     def was_run(self) -> bool:
@@ -79,11 +81,18 @@ class LaneResult:
         return 0 < self.lane.budget * pace < self.seconds
 
 
-def run_all(chosen: Sequence[Lane], environment: Mapping[str, str]) -> list[LaneResult]:
-    """Run lanes side by side as far as their loads fit; return the results in the order of the lanes."""
+def run_all(
+    chosen: Sequence[Lane],
+    environment: Mapping[str, str],
+    keep: Callable[[LaneResult], None] = lambda result: None,
+) -> list[LaneResult]:
+    """Run lanes side by side as far as their loads fit; return the results in the order of the lanes.
+
+    - `keep`: is given each result when its lane ends.
+    """
     waiting, results = list(chosen), dict[str, LaneResult]()
     running = dict[Future[LaneResult], Lane]()
-    with ThreadPoolExecutor(len(chosen)) as pool:
+    with ThreadPoolExecutor(max(1, len(chosen))) as pool:
         while waiting or running:
             free = PROCESSORS - sum(map(load_of, running.values()))
             lane = next((one for one in waiting if load_of(one) <= free), None)
@@ -94,6 +103,7 @@ def run_all(chosen: Sequence[Lane], environment: Mapping[str, str]) -> list[Lane
                 continue
             for done in wait(running, return_when=FIRST_COMPLETED).done:
                 results[running.pop(done).name] = done.result()
+                keep(done.result())
     return [results[lane.name] for lane in chosen]
 
 

@@ -4,7 +4,8 @@ A lane without its requirements is reported as not run, with the reason; `--requ
 Lanes run side by side as long as their loads fit into two processors: a lane that computes fills one, a lane that
 mostly waits for other processes fills half. The checks without tests come first, then the longest lane that fits, so
 that no processor idles at the end. A test that fails is run again, alone, up to twice; one that passes then is listed
-as unstable. `--strict`, or more than three unstable tests, makes that a failure. Each lane has a budget in seconds,
+as unstable. `--strict`, or more than three unstable tests, makes that a failure. `--resume` leaves out each lane that
+passed before on the same commit, so that a long run can be made in parts. Each lane has a budget in seconds,
 scaled by a small calculation that is timed at the start, and a lane that took longer is named. Failures are listed
 last; the exit status is 1 when there are any.
 """
@@ -17,10 +18,11 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from scripts.lane_records import commit_of, keep_result, recall_results
 from scripts.lane_reports import render_failures, render_sum, render_table, render_unstable, write_report
 from scripts.lane_runs import ROOT, FailedTest, Lane, LaneResult, run_all
 
@@ -144,14 +146,24 @@ def lanes(*, with_long: bool) -> list[Lane]:
 
 def list_long_lanes() -> list[Lane]:
     """Return the lanes that only `--long` runs: the breadth of each lane, and the coverage of the engine."""
-    long = pytest_lane("long", "", "-m", "long", "-n", "2", load=2.0)
     coverage = pytest_lane("coverage", ENGINE, "-m", "not long or covering", *COVERAGE)
     # A test that passes the second time adds nothing to the coverage of the first.
-    return [
-        *list_calendar_lanes(),
-        replace(coverage, retry=()),
-        replace(long, retry=(str(BIN / "pytest"), "-q", "-m", "")),
-    ]
+    return [*list_calendar_lanes(), replace(coverage, retry=()), *map(breadth_of, list_folders())]
+
+
+def list_folders() -> list[Lane]:
+    """Return the lanes whose folders hold all tests, each test in one of them; the units have what the others leave."""
+    found = [lane for lane in list_test_lanes() if any(word.startswith("tests/") for word in lane.command)]
+    found = [lane for lane in found if lane.name != "calendar"]
+    taken = sorted({word for lane in found for word in lane.command if word.startswith("tests/")})
+    return [*found, pytest_lane("units", "", *(f"--ignore={folder}" for folder in taken))]
+
+
+def breadth_of(lane: Lane) -> Lane:
+    """Return the lane that runs the long tests of a lane's folders, in two processes."""
+    folders = [word for word in lane.command if word.startswith(("tests/", "--ignore="))]
+    long = pytest_lane(f"long {lane.name}", "", "-m", "long", "-n", "2", *folders, lacks=lane.lacks, load=2.0)
+    return replace(long, retry=(str(BIN / "pytest"), "-q", "-m", ""))
 
 
 def calendar_lane(name: str, moment: str, zone: str, options: Sequence[str], *, budget: int = 0) -> Lane:
@@ -246,6 +258,16 @@ def is_good(results: Sequence[LaneResult], *, is_strict: bool) -> bool:
     return not any(result.failed for result in results) and unstable <= (0 if is_strict else UNSTABLE_TESTS)
 
 
+def run_rest(
+    chosen: Sequence[Lane], kept: Mapping[str, LaneResult], environment: Mapping[str, str]
+) -> list[LaneResult]:
+    """Run the lanes without a kept result, keep each result as it comes, and return all in the order of the lanes."""
+    rest = [lane for lane in chosen if lane.name not in kept]
+    ran = run_all(rest, environment, lambda result: keep_result(result, ROOT, REPORT))
+    found = {**kept, **{result.lane.name: result for result in ran}}
+    return [found[lane.name] for lane in chosen]
+
+
 def print_report(results: Sequence[LaneResult], seconds: float, pace: float) -> None:
     """Print the table, the sum, what was unstable, what failed, and last the counts."""
     print(render_table(results, pace))
@@ -261,6 +283,7 @@ def main() -> int:
     parser.add_argument("--require-all", action="store_true", help="a lane that cannot run is a failure")
     parser.add_argument("--long", action="store_true", help="also run the lanes that take too long for every run")
     parser.add_argument("--strict", action="store_true", help="an unstable test is a failure")
+    parser.add_argument("--resume", action="store_true", help="leave out what passed before on this commit")
     parser.add_argument("--only", action="append", metavar="LANE", help="run this lane only (repeatable)")
     parser.add_argument("--list", action="store_true", help="list the lanes and stop")
     options = parser.parse_args()
@@ -268,8 +291,11 @@ def main() -> int:
     if options.list or not chosen:
         print("\n".join(lane.name for lane in lanes(with_long=True)))
         return 0 if options.list else 2
+    if options.resume and not commit_of(ROOT):
+        parser.error("--resume: the clone has changes that are not committed, so no earlier result is one of it")
+    kept = recall_results(chosen, ROOT, REPORT) if options.resume else {}
     pace, began = max(1.0, time_calculation() / REFERENCE_SECONDS), time.monotonic()
-    results = run_all(chosen, make_environment(with_long=options.long))
+    results = run_rest(chosen, kept, make_environment(with_long=options.long))
     for result in results:
         if options.require_all and not result.was_run:
             result.failed, result.failures = 1, [FailedTest(result.lane.name, f"not run: {result.reason}")]

@@ -80,7 +80,7 @@ def test_test_that_fails_three_times_fails_its_lane_and_is_named_with_its_error(
 
     assert (result.passed, result.failed, result.unstable) == (4, 1, [])
     assert not lanes.is_good([result], is_strict=False)
-    assert "some           FAILED" in lane_reports.render_table([result])
+    assert "some                 FAILED" in lane_reports.render_table([result])
     assert lane_reports.render_failures([result]) == (
         "some: test_it.py::test_fails_always\n    test_it.py:9: AssertionError: always failed before"
     )
@@ -158,9 +158,10 @@ def test_every_lane_with_tests_can_run_one_of_them_again():
     every = {lane.name: lane for lane in lanes.lanes(with_long=True)}
 
     assert {name for name, lane in every.items() if lane.is_pytest and not lane.retry} == {"coverage"}
-    assert every["long"].retry[-2:] == ("-m", "")  # a single case is part of its core
     for lane in every.values():
-        if lane.retry and lane.name != "long":
+        if lane.name.startswith("long "):
+            assert lane.retry[-2:] == ("-m", "")  # a single case is part of its core
+        elif lane.retry:
             assert "-m" not in lane.command or lane.retry[lane.retry.index("-m") + 1] in lane.command
             assert not [word for word in lane.retry if word.startswith(("tests/", "--cov"))]
 
@@ -255,3 +256,13 @@ def test_lane_looks_where_all_its_tests_are(folders, marker):
 
     assert found
     assert {str(path) for path in found if not any(path.is_relative_to(folder) for folder in folders)} == set()
+
+
+def test_long_test_of_each_folder_belongs_to_one_lane():
+    long = [lane for lane in lanes.list_long_lanes() if lane.name.startswith("long ")]
+    chosen = [{word for word in lane.command if word.startswith("tests/")} for lane in long]
+    rest = {word.removeprefix("--ignore=") for lane in long for word in lane.command if word.startswith("--ignore=")}
+
+    assert [lane.name for lane, folders in zip(long, chosen, strict=True) if not folders] == ["long units"]
+    assert sorted(rest) == sorted(folder for folders in chosen for folder in folders)
+    assert [folder for folder in rest if not (TESTS.parent / folder).is_dir()] == []
