@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from django.contrib.auth.models import User
 
-from applyviz.engine.planning.digest.serialize import change_to_json, options_from_json, options_to_json, to_json
+from applyviz.engine.planning.digest.serialize import options_from_json, options_to_json, to_json
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.model.graph import PlanGraph
 from applyviz.engine.planning.model.overview import Overviewer
@@ -31,6 +31,7 @@ from applyviz.records.sealing import Unsealed
 from applyviz.workflow import policies
 from applyviz.workflow.foundation import row_macs
 from applyviz.workflow.plans import live_values, plan_details
+from applyviz.workflow.plans.changes import write_document
 from tests.builders import make_approval
 
 NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
@@ -85,8 +86,9 @@ def _fill_change(plan: Plan, position: int, change: engine.PlannedObject) -> Obj
         risk_levels=[[h.kind.slug, h.level.value] for h in change.risks],
         error=change.error,
         effect="effect",
-        document=change_to_json(change),
-        sealed=Unsealed.of_json(change_to_json(change)),
+        document=write_document(change),
+        found_risks=to_json(change.risks),
+        sealed=Unsealed.of_json(write_document(change)),
     )
 
 

@@ -1,4 +1,4 @@
-"""A planner forgets the content of stored rows, and trusts none that it reads back."""
+"""A planner forgets the content of stored rows, and reads none of it back."""
 
 from __future__ import annotations
 
@@ -52,7 +52,11 @@ def forge_after_storing(monkeypatch, column):
 
     def store(rows, renew):
         is_stored = original(rows, renew)
-        forged = {"document": {"format": 1, "error": "forged"}, "sealed": Unsealed.of_json({"forged": True}).seal("")}
+        forged = {
+            "document": {"format": 1, "error": "forged"},
+            "found_risks": [{"kind": "forged"}],
+            "sealed": Unsealed.of_json({"forged": True}).seal(""),
+        }
         triggers.lift("default")
         ObjectChange.objects.filter(pk__in=[row.pk for row in rows.rows]).update(**{column: forged[column]})
         triggers.install("default")
@@ -61,19 +65,9 @@ def forge_after_storing(monkeypatch, column):
     monkeypatch.setattr(plan_rows.PlanRows, "store", store)
 
 
-def test_document_that_somebody_changed_meanwhile_is_made_again(team, monkeypatch):
-    honest = team.plan(MOUNTING)
-    forge_after_storing(monkeypatch, "document")
-    plan = team.plan(MOUNTING)
-
-    assert has_mac(plan)
-    [row], [expected] = read(plan), read(honest)
-    assert changes.open_sealed(row).requests == changes.open_sealed(expected).requests
-    assert changes.read_masked(row).risks == changes.read_masked(expected).risks
-
-
-def test_sealed_change_that_somebody_changed_meanwhile_is_never_sent(team, monkeypatch):
-    forge_after_storing(monkeypatch, "sealed")
+@pytest.mark.parametrize("column", ["document", "sealed"])
+def test_content_that_somebody_changed_meanwhile_is_never_sent(team, monkeypatch, column):
+    forge_after_storing(monkeypatch, column)
     plan = team.plan(MOUNTING)
     monkeypatch.undo()
     team.wire_up(monkeypatch)
@@ -81,6 +75,25 @@ def test_sealed_change_that_somebody_changed_meanwhile_is_never_sent(team, monke
     run = team.work(team.start(plan))
 
     assert (has_mac(plan), run.state, team.wire.writes) == (False, "failed", [])
+
+
+def test_risks_that_somebody_changed_meanwhile_are_written_again(team, monkeypatch):
+    honest = team.plan(MOUNTING)
+    forge_after_storing(monkeypatch, "found_risks")
+    plan = team.plan(MOUNTING)
+
+    assert has_mac(plan)
+    [row], [expected] = read(plan), read(honest)
+    assert changes.read_masked(row).risks == changes.read_masked(expected).risks
+
+
+def test_document_is_stored_once_though_the_whole_set_has_more_risks(team, monkeypatch):
+    updated = []
+    monkeypatch.setattr(plan_rows, "update_rows", lambda rows, names: updated.append((len(rows), names)))
+
+    team.plan(MOUNTING, config_map("a", a="1"))
+
+    assert updated == [(1, ("found_risks", "risks", "highest_risk", "risk_levels"))]
 
 
 def test_risk_of_the_whole_set_leaves_the_sealed_change_as_it_was_stored(team, monkeypatch):

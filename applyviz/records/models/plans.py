@@ -136,6 +136,7 @@ class ObjectChange(models.Model):
     error = models.TextField(blank=True)
     effect = models.CharField(max_length=80)
     document = models.JSONField(encoder=DocumentEncoder, decoder=DocumentDecoder)
+    found_risks = models.JSONField(default=list, encoder=DocumentEncoder, decoder=DocumentDecoder)
     sealed = SealedField(bound_to=("plan_id", "group", "version", "kind", "namespace", "name", "effect"))
 
     class Meta:

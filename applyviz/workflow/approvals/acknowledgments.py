@@ -44,7 +44,11 @@ def list_required(plan: Plan, *, policy: PolicyRules | None = None) -> tuple[Ope
         return ()
     wanted = {position for risk in found if not risk.is_of_plan for position in risk.positions}
     kept = plan_rows.find_kept(plan)
-    chosen = kept if kept is not None else plan.changes.filter(position__in=wanted).defer("document", "sealed")
+    chosen = (
+        kept
+        if kept is not None
+        else plan.changes.filter(position__in=wanted).defer("document", "found_risks", "sealed")
+    )
     rows = {row.position: row for row in chosen}
     required = [
         OpenRisk(position, name_object(rows[position]), rows[position].effect, risk.kind)
@@ -103,7 +107,7 @@ def _subject(plan: Plan, row: ObjectChange | None) -> trail.AuditSubject:
 
 def _store(plan: Plan, risks: Iterable[OpenRisk], *, by: Person, note: str) -> None:
     """Store acknowledgments with their audit entries, in a number of statements that does not grow with them."""
-    rows = {row.position: row for row in plan.changes.defer("document", "sealed")}
+    rows = {row.position: row for row in plan.changes.defer("document", "found_risks", "sealed")}
     kept: dict[tuple[str, str, str], Acknowledgment] = {}
     with gathering.gather():  # nothing is written meanwhile, so the roles of the person are read and verified once
         for risk in risks:
@@ -169,7 +173,7 @@ def withdraw_acknowledgment(plan: Plan, kind: RiskKind, *, by: Person, position:
     access.require(by, Action.ACKNOWLEDGE, access.scopes_of(plan.review))
     with transaction.atomic():
         _require_open(plan)
-        row = plan.changes.defer("document", "sealed").filter(position=position).first()
+        row = plan.changes.defer("document", "found_risks", "sealed").filter(position=position).first()
         if row is None and position != PLAN_ITSELF:
             raise NotPossibleError(
                 _("plan %(number)s has no object %(position)s") % {"number": plan.number, "position": position}

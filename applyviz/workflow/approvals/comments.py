@@ -117,7 +117,7 @@ def find_row(plan: Plan, object_key: str) -> ObjectChange | None:
         return None
     group, kind, namespace, name = object_key.split("/", 3)
     rows = plan.changes.filter(group=group, kind=kind, namespace=namespace, name=name)
-    return rows.defer("document", "sealed").order_by("position").first()
+    return rows.defer("document", "found_risks", "sealed").order_by("position").first()
 
 
 def list_comments(plan: Plan) -> QuerySet[Comment]:

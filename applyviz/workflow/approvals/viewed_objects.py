@@ -88,7 +88,9 @@ def _list_high(plan: Plan) -> list[ObjectChange]:
     kept = plan_rows.find_kept(plan)
     if kept is not None:
         return [row for row in kept if must_be_viewed(row)]
-    rows = plan.changes.filter(highest_risk=RiskLevel.HIGH.value, has_effect=True).defer("document", "sealed")
+    rows = plan.changes.filter(highest_risk=RiskLevel.HIGH.value, has_effect=True).defer(
+        "document", "found_risks", "sealed"
+    )
     return list(rows.exclude(operation=Operation.BLOCKED.value))
 
 

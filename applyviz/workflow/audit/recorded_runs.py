@@ -66,7 +66,11 @@ def _read_entries(run: ApplyRun) -> dict[_Key, _ObjectEntries]:
 
 
 def _read_results(run: ApplyRun) -> dict[_Key, list[ObjectResult]]:
-    rows = run.results.select_related("change").defer("change__document", "change__sealed").order_by("pk")
+    rows = (
+        run.results.select_related("change")
+        .defer("change__document", "change__found_risks", "change__sealed")
+        .order_by("pk")
+    )
     found: dict[_Key, list[ObjectResult]] = defaultdict(list)
     for row in rows.iterator(chunk_size=2_000):
         change = row.change

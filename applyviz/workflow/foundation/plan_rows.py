@@ -13,7 +13,7 @@ from applyviz.records.models import ObjectChange, Plan
 def list_rows(plan_id: int, digest: str) -> tuple[ObjectChange, ...]:
     """Return the rows of a complete plan; the digest distinguishes plans of different databases."""
     found = ObjectChange.objects.filter(plan_id=plan_id, plan__digest=digest)
-    return tuple(found.defer("document", "sealed").order_by("position"))
+    return tuple(found.defer("document", "found_risks", "sealed").order_by("position"))
 
 
 def read_rows(plan: Plan) -> tuple[ObjectChange, ...]:

@@ -228,7 +228,7 @@ def _list(reader: ClusterReader, path: str, renewer: LeaseRenewer) -> tuple[Name
 def _group(plan: Plan) -> Mapping[tuple[GroupVersionKind, str], list[ObjectChange]]:
     """Return the objects by kind and namespace; without those whose state was unknown, and each only once."""
     groups: dict[tuple[GroupVersionKind, str], dict[str, ObjectChange]] = {}
-    known = plan.changes.exclude(certainty=Certainty.UNKNOWN.value).defer("document", "sealed")
+    known = plan.changes.exclude(certainty=Certainty.UNKNOWN.value).defer("document", "found_risks", "sealed")
     for row in known.order_by("position"):
         groups.setdefault((changes.ref_of(row).gvk, row.namespace), {}).setdefault(row.name, row)
     return {key: list(rows.values()) for key, rows in groups.items()}

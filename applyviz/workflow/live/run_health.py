@@ -115,7 +115,7 @@ def _list_touched(run: ApplyRun) -> tuple[list[_Touched], int]:
     written = JournalEntry.objects.filter(result__run=run).exclude(method="DELETE").order_by("result_id", "id")
     paths = {pk: (method, path) for pk, method, path in written.values_list("result_id", "method", "path")}
     rows = run.results.filter(pk__in=paths).exclude(change__group="", change__kind="Secret")
-    found = list(rows.select_related("change").defer("change__document", "change__sealed"))
+    found = list(rows.select_related("change").defer("change__document", "change__found_risks", "change__sealed"))
     found = [one for one in found if one.change.operation not in ("prune", "delete")]
     found.sort(key=lambda one: (not _is_workload(one.change), one.position))
     chosen = found[:MOST_OBJECTS]

@@ -58,7 +58,9 @@ class KnownRuns:
         """Return what is known of a cluster, or only of the touched objects in it."""
         known = cls(ahead)
         results = ObjectResult.objects.filter(run__plan__target__cluster=cluster, outcome__in=_GOOD)
-        results = results.select_related("change", "run__plan").defer("change__document", "change__sealed")
+        results = results.select_related("change", "run__plan").defer(
+            "change__document", "change__found_risks", "change__sealed"
+        )
         if touched is not None:
             results = results.filter(is_touched(touched, "change__"))
         for result in results.order_by("-id")[:_MOST_RESULTS]:

@@ -89,19 +89,23 @@ def derive_columns(change: engine.PlannedObject, masked: engine.PlannedObject, s
         "error": as_stored(masked.error),
         "effect": digest_effect(change),
         "document": shown,
+        "found_risks": as_stored(to_json(masked.risks)),
     }
+
+
+def write_document(change: engine.PlannedObject) -> JSONObject:
+    """Return a change as JSON without its risks, which have a column of their own: the whole set may add some later."""
+    return change_to_json(replace(change, risks=()))
 
 
 def make_row(change: engine.PlannedObject, masked: engine.PlannedObject, *, plan: Plan, position: int) -> ObjectChange:
     """Return the unsaved row of a change; `masked` is its masked version."""
-    shown = change_to_json(masked)
+    shown = write_document(masked)
     # Where nothing is masked, the document is the change, so its size may say what is in it. Masking adds no NUL and no
     # number, so one search finds those of both.
-    # The whole set may add risks later: they are no part of what is sealed, so that it is sealed once.
     is_public = masked == change
-    content = write_json({**(shown if is_public else change_to_json(change)), "risks": []})
-    is_changed = may_be_changed(content) or may_be_changed(write_json(shown.get("risks")))
-    columns = derive_columns(change, masked, as_stored(shown) if is_changed else shown)
+    content = write_json(shown if is_public else write_document(change))
+    columns = derive_columns(change, masked, as_stored(shown) if may_be_changed(content) else shown)
     sealed = Unsealed.of_public_json(content) if is_public else Unsealed.of_bytes(content)
     return ObjectChange(plan=plan, position=position, sealed=sealed, **columns)
 
@@ -112,7 +116,7 @@ def refresh_risks(row: ObjectChange, change: engine.PlannedObject, risks: tuple[
     - `risks`: those of its masked version.
     """
     row.risks, row.highest_risk, row.risk_levels = len(change.risks), _worst(change), _name_risks(risks)
-    row.document = {**row.document, "risks": as_stored(to_json(risks))}
+    row.found_risks = as_stored(to_json(risks))
 
 
 _NAMING = ("addon", "is_record")
@@ -121,7 +125,7 @@ _NAMING = ("addon", "is_record")
 def forget_content(row: ObjectChange) -> None:
     """Drop the content of a stored row from memory; what names its object stays."""
     row.document = {name: row.document[name] for name in _NAMING if name in row.document}
-    row.sealed = Sealed(b"")
+    row.found_risks, row.sealed = [], Sealed(b"")
 
 
 def mask_object(
@@ -196,13 +200,13 @@ def find_record(row: ObjectChange) -> str:
 
 def read_masked(row: ObjectChange) -> engine.PlannedObject:
     """Return the change for display: every Secret value is masked, and for a withheld row also what live has."""
-    change = replace(change_from_json(row.document), step=row.step)
+    change = replace(change_from_json(row.document), step=row.step, risks=read_risks(row))
     return withhold_live(change) if row.operation == engine.Operation.WITHHELD else change
 
 
 def read_risks(row: ObjectChange) -> tuple[Risk, ...]:
     """Return the risks of a change for display."""
-    return tuple(from_json(Risk, risk) for risk in row.document.get("risks", []))
+    return tuple(from_json(Risk, risk) for risk in row.found_risks)
 
 
 def open_sealed(row: ObjectChange) -> engine.PlannedObject:

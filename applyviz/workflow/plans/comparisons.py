@@ -56,9 +56,9 @@ def find_differing(first: Plan, second: Plan) -> tuple[Differing, ...]:
     """Return the objects whose effect differs, in the order of the second plan; those it lacks come last."""
     if first.digest and first.digest == second.digest:
         return ()
-    waiting = _gather(first.changes.defer("document", "sealed").order_by("position"))
+    waiting = _gather(first.changes.defer("document", "found_risks", "sealed").order_by("position"))
     found = []
-    for row in second.changes.defer("document", "sealed").order_by("position"):
+    for row in second.changes.defer("document", "found_risks", "sealed").order_by("position"):
         same = waiting.get(ref_of(row).key)
         before = same.pop(0) if same else None
         if before is None or before.effect != row.effect:

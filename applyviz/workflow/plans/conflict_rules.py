@@ -230,6 +230,6 @@ def _find_blockers(plan: Plan, in_force: Iterable[FieldRule]) -> tuple[ConflictR
     moved = [(before.get(n) or now[n]) for n in sorted(before.keys() ^ now.keys())]
     if not moved:
         return ()
-    refs = [changes.ref_of(row) for row in plan.changes.defer("document", "sealed")]
+    refs = [changes.ref_of(row) for row in plan.changes.defer("document", "found_risks", "sealed")]
     reached = tuple(rule.number for rule in moved if any(rule.covers(ref) for ref in refs))
     return (ConflictRulesChanged(reached),) if reached else ()

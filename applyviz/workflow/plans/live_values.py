@@ -68,7 +68,7 @@ def show_rows(plan: Plan, rows: Iterable[ObjectChange]) -> Iterator[ObjectChange
 
 def list_rows(plan: Plan, *chosen: Q, with_documents: bool = False) -> list[ObjectChange]:
     """Return rows of a plan in order, as its reader may see them."""
-    left_out = ("sealed",) if with_documents else ("document", "sealed")
+    left_out = ("sealed",) if with_documents else ("document", "found_risks", "sealed")
     return list(show_rows(plan, plan.changes.filter(*chosen).defer(*left_out).order_by("position")))
 
 
@@ -77,7 +77,7 @@ def _select_row(plan: int, position: int) -> QuerySet[ObjectChange]:
 
 
 _WITH_DOCUMENT = WrittenQuery(_select_row)
-_WITHOUT_DOCUMENT = WrittenQuery(lambda plan, position: _select_row(plan, position).defer("document"))
+_WITHOUT_DOCUMENT = WrittenQuery(lambda plan, position: _select_row(plan, position).defer("document", "found_risks"))
 
 
 def get_row(plan: Plan, position: int, *, with_documents: bool = False) -> ObjectChange:
@@ -98,6 +98,7 @@ def _withhold(row: ObjectChange) -> ObjectChange:
     shown = copy(row)
     shown.operation, shown.certainty, shown.has_effect = Operation.WITHHELD.value, Certainty.UNKNOWN.value, True
     shown.conflicts, shown.risks, shown.highest_risk, shown.risk_levels, shown.error = 0, 0, "", [], ""
+    shown.found_risks = []
     return shown
 
 
@@ -324,7 +325,7 @@ def list_results(run: ApplyRun, *chosen: Q) -> list[ObjectResult]:
 
 def _read_results(run: ApplyRun, *chosen: Q) -> QuerySet[ObjectResult]:
     rows = run.results.filter(*chosen).select_related("change").order_by("position")
-    return rows.defer("change__document", "change__sealed")
+    return rows.defer("change__document", "change__found_risks", "change__sealed")
 
 
 def _withhold_result(result: ObjectResult) -> ObjectResult:

@@ -35,7 +35,8 @@ _OF_A_PLAN = (
     "review_id",
     "cluster_uid",
 )
-_OF_A_CHANGE = tuple(f.attname for f in ObjectChange._meta.concrete_fields if f.name not in ("sealed", "document"))
+_CONTENT = ("sealed", "document", "found_risks")
+_OF_A_CHANGE = tuple(f.attname for f in ObjectChange._meta.concrete_fields if f.name not in _CONTENT)
 
 
 def hash_bytes(content: bytes) -> str:
@@ -44,14 +45,13 @@ def hash_bytes(content: bytes) -> str:
 
 
 def hash_document(row: ObjectChange) -> str:
-    """Return the hash of the masked document that a row has in memory, without its risks."""
-    found = {name: value for name, value in row.document.items() if name != "risks"}
-    return hash_bytes(write_sorted(found))
+    """Return the hash of the masked document that a row has in memory."""
+    return hash_bytes(write_sorted(row.document))
 
 
 def hash_risks(row: ObjectChange) -> str:
     """Return the hash of the masked risks that a row has in memory, and of the columns that follow from them."""
-    found: list[JSONValue] = [row.document.get("risks", []), row.risks, row.highest_risk, row.risk_levels]
+    found: list[JSONValue] = [row.found_risks, row.risks, row.highest_risk, row.risk_levels]
     return hash_bytes(write_sorted(found))
 
 

@@ -1,8 +1,7 @@
 """The rows of a plan while it is made: their content is stored and forgotten, so that memory does not grow with it.
 
-Of each row its columns stay, and a digest of its content for the MAC of the plan (`plan_mac.py`). For a
-risk that only the whole set shows, the masked document is read back and compared with that digest; one that differs is
-made again from the change. The encrypted copy holds no risks: it is sealed and stored once.
+Of each row its columns stay, and a digest of its content for the MAC of the plan (`plan_mac.py`). The risks have a
+column of their own, because the whole set shows some that no object shows alone: nothing else of a row is stored twice.
 """
 
 from __future__ import annotations
@@ -14,9 +13,8 @@ from itertools import islice
 
 from django.db import transaction
 
-from applyviz.engine.diff.masking import MaskPolicy
 from applyviz.engine.planning.model import plan as engine
-from applyviz.engine.planning.objects.masking import mask_change, mask_risks
+from applyviz.engine.planning.objects.masking import mask_risks
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.workflow.clusters import masking_settings
 from applyviz.workflow.foundation import failpoints
@@ -25,7 +23,7 @@ from applyviz.workflow.plans import changes, plan_mac
 from applyviz.workflow.plans.plan_mac import ContentDigest
 
 MOST_TOGETHER = 64
-_OF_RISKS = ("document", "risks", "highest_risk", "risk_levels")
+_OF_RISKS = ("found_risks", "risks", "highest_risk", "risk_levels")
 
 
 class PlanRows:
@@ -75,11 +73,9 @@ class PlanRows:
         self, numbers: list[int], planned: Sequence[engine.PlannedObject], renew: Callable[[], bool]
     ) -> bool:
         tag_key, policy = self._plan.tag_key.open_bytes(), masking_settings.policy_of(self._plan)
-        stored = ObjectChange.objects.only("document").in_bulk([self.rows[n].pk for n in numbers])
         for number in numbers:
             row = self.rows[number]
             change = planned[row.position]
-            self._take_document(number, stored.get(row.pk), change, tag_key, policy)
             changes.refresh_risks(row, change, mask_risks(change, tag_key=tag_key, policy=policy))
             self._contents[number] = replace(self._contents[number], risks=plan_mac.hash_risks(row))
         rows = [self.rows[n] for n in numbers]
@@ -90,22 +86,6 @@ class PlanRows:
         for row in rows:
             changes.forget_content(row)
         return True
-
-    def _take_document(
-        self,
-        number: int,
-        stored: ObjectChange | None,
-        change: engine.PlannedObject,
-        tag_key: bytes,
-        policy: MaskPolicy,
-    ) -> None:
-        """Load the stored document of a row; if it is not what this planner stored, make it from the change."""
-        row = self.rows[number]
-        if stored is not None and plan_mac.hash_document(stored) == self._contents[number].document:
-            row.document = stored.document
-            return
-        masked = mask_change(change, tag_key=tag_key, policy=policy)
-        row.document = changes.make_row(change, masked, plan=self._plan, position=row.position).document
 
     def make_seal(self) -> dict[str, str]:
         """Return the MACs of the plan and of its risks with these rows, as columns of the plan."""

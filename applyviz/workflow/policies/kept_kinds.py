@@ -59,8 +59,8 @@ def _list_ended(row: ObjectChange, belonging: Iterable[Kind]) -> Iterator[tuple[
 def _read_belonging(rows: Iterable[ObjectChange]) -> dict[int, set[Kind]]:
     """Return the kinds of the objects that go with those of some rows because they belong to them, by row."""
     owning = [row.pk for row in rows if any(kind == DEPENDENTS.slug for kind, _level in row.risk_levels)]
-    shown = ObjectChange.objects.filter(pk__in=owning).only("pk", "document") if owning else ()
-    risks = {row.pk: [from_json(Risk, one) for one in row.document.get("risks", [])] for row in shown}
+    shown = ObjectChange.objects.filter(pk__in=owning).only("pk", "found_risks") if owning else ()
+    risks = {row.pk: [from_json(Risk, one) for one in row.found_risks] for row in shown}
     return {pk: {kind for risk in found for kind in list_going_kinds(risk)} for pk, found in risks.items()}
 
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from applyviz.engine.diff.masking import MaskPolicy
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.planning.digest import fingerprint
-from applyviz.engine.planning.digest.serialize import change_to_json, options_from_json
+from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.objects.masking import mask_change
 from applyviz.records.models import ApplyRun, ObjectChange, Plan, PlanDetails
@@ -29,7 +29,7 @@ from applyviz.workflow.runs.run_content import RunContent
 def _find_differing_column(row: ObjectChange, change: engine.PlannedObject, tag_key: bytes, policy: MaskPolicy) -> str:
     """Return the first column of a stored change that differs from its encrypted content; "" when all match."""
     hidden = mask_change(change, tag_key=tag_key, policy=policy)
-    derived = changes.derive_columns(change, hidden, as_stored(change_to_json(hidden)))
+    derived = changes.derive_columns(change, hidden, as_stored(changes.write_document(hidden)))
     stored = {name: getattr(row, name) for name in derived}
     # A finished plan assigns steps to objects after their content was masked.
     shown, masked = ({k: v for k, v in one["document"].items() if k != "step"} for one in (stored, derived))

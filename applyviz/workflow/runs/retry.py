@@ -34,7 +34,7 @@ _MOST_NAMED = 20
 
 
 def _read_results(run: ApplyRun) -> list[ObjectResult]:
-    return list(run.results.select_related("change").defer("change__document", "change__sealed"))
+    return list(run.results.select_related("change").defer("change__document", "change__found_risks", "change__sealed"))
 
 
 def list_retryable(run: ApplyRun) -> list[ObjectResult]:

@@ -47,7 +47,7 @@ class _Content:
 
 
 def _hash_document(row: ObjectChange) -> bytes:
-    return hashlib.sha256(write_json(row.document)).digest()
+    return hashlib.sha256(write_json([row.document, row.found_risks])).digest()
 
 
 def _list_needs(row: ObjectChange) -> tuple[RequiredAccess, ...]:
@@ -94,12 +94,12 @@ class RunContent:
         - Raises `ContentChangedError` when it is not what was read before.
         """
         absent = [result.change for result in results if not result.change.sealed.token]
-        stored = ObjectChange.objects.only("document", "sealed").in_bulk([row.pk for row in absent])
+        stored = ObjectChange.objects.only("document", "found_risks", "sealed").in_bulk([row.pk for row in absent])
         for row in absent:
             found = stored.get(row.pk)
             if found is None or not self._contents[row.pk].is_that_of(found):
                 raise ContentChangedError(f"the stored change of {changes.ref_of(row)} was altered: re-plan")
-            row.document, row.sealed = found.document, found.sealed
+            row.document, row.found_risks, row.sealed = found.document, found.found_risks, found.sealed
 
     def forget(self, result: ObjectResult) -> None:
         """Drop the content of a change that ended."""

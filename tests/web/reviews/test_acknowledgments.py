@@ -7,7 +7,6 @@ import pytest
 from django.urls import reverse
 
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
-from applyviz.engine.planning.digest.serialize import change_from_json
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import Risk, RiskLevel
 from applyviz.engine.risks.restarts import PODS_RESTART
@@ -15,6 +14,7 @@ from applyviz.records.models import Acknowledgment
 from applyviz.web.components.object_links import link_alone
 from applyviz.workflow.approvals import acknowledgments
 from applyviz.workflow.plans import live_values
+from applyviz.workflow.plans.changes import read_masked
 from tests.builders import make_policy, map_person
 from tests.web import builders, rows
 
@@ -250,7 +250,7 @@ def test_blocked_objects_are_one_medium_risk_that_leads_to_the_conflict(as_alice
 
 
 def test_superseded_plan_shows_no_acknowledgment_of_the_next_one(as_bob, dangerous, bob):
-    changes = [change_from_json(row.document) for row in dangerous.changes.all()]
+    changes = [read_masked(row) for row in dangerous.changes.all()]
     following = rows.add_plan(dangerous, changes)
     acknowledgments.acknowledge_risks(following, PODS_RESTART, by=bob)
 

@@ -130,7 +130,7 @@ def _find_plans(
     if before is not None:
         found = found.filter(plan__created_at__lt=before)
     found = found.select_related("plan__review", "plan__requested_by", "plan__target__cluster").defer(
-        "document", "sealed"
+        "document", "found_risks", "sealed"
     )
     for change in found.order_by("-plan__created_at", "-id")[: PER_PAGE + 1]:
         yield _present_plan(change, for_user)
@@ -152,7 +152,7 @@ def _find_results(
         .exclude(run__number__in=recorded)
         .annotate(recorded_at=Coalesce("finished_at", "started_at", "run__created_at"))
         .select_related("run__requested_by", "run__plan__target__cluster", "change")
-        .defer("change__document", "change__sealed")
+        .defer("change__document", "change__found_risks", "change__sealed")
     )
     if before is not None:
         found = found.filter(recorded_at__lt=before)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from django.db.models.fields.json import KeyTransform
 from django.urls import reverse
 
-from applyviz.engine.planning.digest.serialize import from_json
 from applyviz.engine.planning.model import plan as engine
-from applyviz.engine.risks.model import Risk, RiskKind
+from applyviz.engine.risks.model import RiskKind
 from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import Acknowledgment, Plan
 from applyviz.web.components.notices import AcknowledgeAction, AlikeRow, NotedBy
@@ -20,6 +18,7 @@ from applyviz.workflow.approvals import acknowledgments
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.blockers import OpenRisk
+from applyviz.workflow.plans.changes import read_risks
 from applyviz.workflow.plans.live_values import hidden_positions
 
 # This many other objects with the same risk are listed, and acknowledged, at once.
@@ -35,9 +34,8 @@ def _list_alike(plan: Plan, others: Iterable[OpenRisk]) -> Iterator[AlikeRow]:
     if not wanted:
         return
     rows = plan.changes.filter(position__in=wanted).defer("document", "sealed").order_by("position")
-    for row in rows.annotate(found=KeyTransform("risks", "document")):
-        risks = (from_json(Risk, risk) for risk in row.found or [])
-        texts = tuple(describe_risk(h) for h in risks if h.kind is wanted[row.position])
+    for row in rows:
+        texts = tuple(describe_risk(h) for h in read_risks(row) if h.kind is wanted[row.position])
         yield AlikeRow(row.position, row.kind, row.name, link_change(plan, row.position), texts)
 
 

@@ -64,7 +64,13 @@ def present_requests(run: ApplyRun, *, for_user: Person, page: int) -> RequestsP
     shown = present_run(run, for_user=for_user)
     entries = JournalEntry.objects.filter(result__run=run).exclude(result__in=list_hidden_results(run)).order_by("id")
     entries = entries.select_related("result__change").defer(
-        "request", "answer", "sealed_request", "sealed_answer", "result__change__document", "result__change__sealed"
+        "request",
+        "answer",
+        "sealed_request",
+        "sealed_answer",
+        "result__change__document",
+        "result__change__found_risks",
+        "result__change__sealed",
     )
     found = Paginator(entries, SHOWN).get_page(page)
     here = reverse("runs:list-requests", args=[run.number])
