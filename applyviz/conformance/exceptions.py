@@ -26,11 +26,6 @@ EXCEPTIONS = (
         "whether its class lets a bound claim grow is known to the cluster alone, so an estimate lets it grow",
     ),
     NamedException(
-        ("plan-estimated",),
-        ("more-immutable step 9 ",),
-        "which address a new Service with an empty clusterIP gets is known to the cluster alone",
-    ),
-    NamedException(
         ("replay",),
         ("again-cluster step 1 write 19",),
         "which of two values of a wrong type a server names: it goes through maps in a random order",

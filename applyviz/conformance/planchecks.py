@@ -214,6 +214,8 @@ def _is_true(field: FieldReason, real: _Leaves, change: PlannedObject) -> bool:
     before, after = field.path in real.before, field.path in real.after
     if field.operation in _KEPT:
         return not real.differ(field.path)
+    if field.operation is FieldOperation.ALLOCATED:
+        return any(path[: len(field.path)] == field.path for path in real.unplanned)
     if field.operation is FieldOperation.CLEARED:
         return before and (not after or field.path in real.unplanned)
     if field.operation is FieldOperation.SET:

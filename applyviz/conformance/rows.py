@@ -28,7 +28,13 @@ from applyviz.engine.risks.admission import ADMISSION_CHANGED
 FAMILY = "rows"
 # The beginning of what stands in place of a secret.
 _MASK = "\u27ea"
-_STAYS = frozenset({"conflict", "not-removed"})
+_STAYS = frozenset({"conflict", "not-removed", "allocated"})
+# What a server fills in that found it empty, and no plan can know.
+_ALLOCATES = {
+    "Service": ("spec.clusterIP", "spec.clusterIPs", "spec.ports.nodePort", "spec.healthCheckNodePort"),
+    "Job": ("spec.selector",),
+    "CertificateSigningRequest": ("spec.username", "spec.groups"),
+}
 _OWNERS_ONLY = "Only field ownership changes; no values change."
 _RECORD_ONLY = "Only last-applied changes; no other values change."
 _RECORD_TOO = "Only last-applied and field ownership change; no other values change."
@@ -59,7 +65,7 @@ def find_wrong(change: PlannedObject, shown: ShownObject, *, has_status: bool) -
     if before is not None and change.operation is Operation.REPLACE:
         before = _drop_old(before, change.versions.manifest or {})
     after = change.versions.after if change.versions.after is not None else before
-    yield from _judge_rows(shown, before, after, has_status)
+    yield from _judge_rows(change, shown, before, after, has_status)
     yield from _judge_counts(shown)
     yield from _judge_answered(change, shown)
     yield from _judge_operation(change, shown, before, after, has_status)
@@ -73,7 +79,7 @@ def _drop_old(before: JSONObject, manifest: JSONObject) -> JSONObject:
 
 
 def _judge_rows(
-    shown: ShownObject, before: JSONObject | None, after: JSONObject | None, has_status: bool
+    change: PlannedObject, shown: ShownObject, before: JSONObject | None, after: JSONObject | None, has_status: bool
 ) -> Iterator[str]:
     left, right = (covering.strip(obj, has_status=has_status) for obj in (before, after))
     moving = [row for row in (*shown.changes, *shown.defaults) if row.operation not in _STAYS]
@@ -83,6 +89,8 @@ def _judge_rows(
             yield f"{render_path(path)} has {count} rows"
     for row in dict.fromkeys((*shown.changes, *shown.defaults)):
         yield from _judge_row(row, shown, before, after)
+        if row.operation == "allocated":
+            yield from _judge_allocated(row, change, before, after)
     for row in sorted(moving, key=_repeats_key):  # without its keys, an entry would not be found
         for obj in (left, right):
             (covering.put_in_order if row.rule == "order" else covering.take_out)(obj, row.path)
@@ -91,6 +99,21 @@ def _judge_rows(
 
 def _repeats_key(row: ShownRow) -> bool:
     return len(row.path) > 1 and row.path[-2][0] == "k" and row.path[-1][2:] in json.loads(row.path[-2][2:])
+
+
+def _judge_allocated(
+    row: ShownRow, change: PlannedObject, before: JSONObject | None, after: JSONObject | None
+) -> Iterator[str]:
+    """What the server allocates is empty in the manifest, and neither version has a value there."""
+    written, *known = (covering.find(obj or {}, row.path) for obj in (change.versions.manifest, before, after))
+    name = ".".join(element[2:] for element in row.path if element[0] == "f")
+    is_left = written is not NOTHING and _is_empty(written) and all(value is NOTHING for value in known)
+    if not is_left or name not in _ALLOCATES.get(change.ref.gvk.kind, ()):
+        yield f"{render_path(row.path)} allocated, and it is not left to the server"
+
+
+def _is_empty(value: JSONValue) -> bool:
+    return all(map(_is_empty, value.values())) if isinstance(value, dict) else not value
 
 
 def _is_leaf(value: JSONValue) -> bool:

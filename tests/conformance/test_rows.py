@@ -62,6 +62,7 @@ spec:
             x-kubernetes-validations: [{rule: self == oldSelf}]
           status: {type: object, x-kubernetes-preserve-unknown-fields: true}
 """
+SERVICE = "{apiVersion: v1, kind: Service, metadata: {name: s, namespace: shop}, spec: {ADDRESSports: [{port: 80}]}}"
 WIDGET = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: one, namespace: shop}, spec: {size: large}}"
 LIVE_WIDGET = """
 apiVersion: example.com/v1
@@ -117,6 +118,20 @@ def test_row_that_says_another_operation_is_noticed(planned, shown, operation):
     mistold = [replace(r, operation=operation) if r.operation == "changed" else r for r in shown.changes]
 
     assert find_wrong(planned, replace(shown, changes=tuple(mistold)))
+
+
+@pytest.mark.parametrize("written", [None, "", "10.96.0.9"])
+def test_field_that_the_server_chooses_was_left_empty(written):
+    address = "" if written is None else f"clusterIP: '{written}', "
+    made = next(one for one in plan_all(ApplyInput("x", read_documents(SERVICE.replace("ADDRESS", address)))))
+    shown = present(made.change, made.options)
+    chosen = [render_path(row.path) for row in shown.defaults if row.operation == "allocated"]
+    row = replace(shown.defaults[0], path=("f:spec", "f:clusterIP"), operation="allocated", live=None, after=None)
+
+    assert find_wrong(made, shown) == ""
+    assert chosen == ([".spec.clusterIP"] if written == "" else [])
+    said = find_wrong(made, replace(shown, defaults=(*shown.defaults, row)))
+    assert ("allocated, and it is not left to the server" in said) is (written != "")
 
 
 @pytest.mark.parametrize("side", ["live", "after"])

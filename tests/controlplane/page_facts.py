@@ -224,6 +224,9 @@ CLAIMS: Mapping[str, Claim] = {
     r"the server changes it after the merge": lambda f: f.is_there and not is_same_json(f.after, f.wanted),
     r"the server adds it after the merge": lambda f: f.is_there and not f.was,
     r"the server keeps the value": lambda f: f.is_same,
+    r"left empty: the server chooses the value": lambda f: (
+        f.is_there and not f.was and f.wanted in (None, "", 0, [], {}, {"matchLabels": {}})
+    ),
     r"overwritten: (.+) loses the field": lambda f: (
         f.is_there and not f.is_same and all(f.owns(n, after=False) for n in f.names)
     ),
@@ -255,6 +258,7 @@ WORDS: Mapping[str, Claim] = {
     "removal blocked": lambda f: f.was and f.is_same,
     "unchanged": lambda f: f.is_same,
     "defaulted": lambda f: f.is_there and not f.is_wanted,
+    "chosen by the server": lambda f: f.is_there and not f.was,
 }
 """Each word for what happens to a field; a conflict never runs, so it has none."""
 

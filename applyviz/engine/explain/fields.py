@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from applyviz.engine.explain.allocated import has_allocated, judge_allocated
 from applyviz.engine.explain.client_side import judge_client
 from applyviz.engine.explain.node_ports import NodePorts
 from applyviz.engine.explain.patching import PATCH, judge_patch
@@ -89,6 +90,7 @@ class _Judge:
     ) -> None:
         self._versions = versions
         self._node_ports = NodePorts(versions) if versions.is_service else None
+        self._has_allocated = has_allocated(versions)
         self._is_client, self._is_patch, self._is_recreated = mode == CLIENT, mode == PATCH, mode == RECREATED
         self._manager = manager
         self._subresource = subresource
@@ -98,7 +100,8 @@ class _Judge:
 
     def give_reasons(self) -> Iterator[FieldReason]:
         for path, row in self._versions.rows.items():
-            operation, reason, detail, stage = self._judge(path, row)
+            allocated = judge_allocated(self._versions, path, row) if self._has_allocated else None
+            operation, reason, detail, stage = allocated or self._judge(path, row)
             if operation is FieldOperation.UNCHANGED and self._stands_for_fields(path, row):
                 continue
             _, _, _, _, _, before, after, position = row

@@ -25,6 +25,7 @@ class FieldOperation(StrEnum):
     UNCHANGED = "unchanged"
     CONFLICT = "conflict"
     NOT_REMOVED = "not-removed"
+    ALLOCATED = "allocated"
 
 
 class Stage(StrEnum):
@@ -58,6 +59,7 @@ class Reason(StrEnum):
     NO_LAST_APPLIED = "no-last-applied"
     SERVER_DEFAULT = "server-default"
     SERVER_CHANGED = "server-changed"
+    ALLOCATED = "allocated"
     CONFLICTS = "conflicts"
     CONFLICTS_WHILE_EQUAL = "conflicts-while-equal"
     TAKEN_OVER = "taken-over"

@@ -44,6 +44,7 @@ _BY_REASON: dict[Reason, str] = {
     Reason.NO_LAST_APPLIED: "Not removed: the object has no last-applied annotation",
     Reason.SERVER_DEFAULT: "server default",
     Reason.SERVER_CHANGED: "the server changes it after the merge",
+    Reason.ALLOCATED: "left empty: the server chooses the value",
     Reason.CONFLICTS: "conflict: {owners} owns it with a different value",
     Reason.CONFLICTS_WHILE_EQUAL: "conflict: {owners} owns it, although the values are equal",
     Reason.TAKEN_OVER: "overwritten: {owners} loses the field",

@@ -18,6 +18,7 @@ _ALWAYS = frozenset(
         Reason.STILL_OWNED_BY_OTHERS,
         Reason.NO_LAST_APPLIED,
         Reason.SERVER_CHANGED,
+        Reason.ALLOCATED,
         Reason.CONFLICTS,
         Reason.CONFLICTS_WHILE_EQUAL,
         Reason.TAKEN_OVER,

@@ -133,6 +133,7 @@ class ObjectVersions:
         self.is_strategic = kind is not None and kind.is_strategic
         core = kind.gvk.kind if kind is not None and not kind.gvk.group else ""
         self.is_secret, self.is_service = core == "Secret", core == "Service"
+        self.group_kind = (kind.gvk.group, kind.gvk.kind) if kind is not None else ("", "")
         self.has_last_applied = versions.last_applied is not None
         self.is_deletion = all(v is None for v in (versions.manifest, versions.merged, versions.after))
         self.result = versions.after if versions.after is not None else versions.merged

@@ -48,6 +48,7 @@ FIELD_STYLES: dict[FieldOperation, Appearance] = {
     FieldOperation.UNCHANGED: Appearance("=", _("unchanged"), "calm"),
     FieldOperation.CONFLICT: Appearance("!", _("conflict"), "remove"),
     FieldOperation.NOT_REMOVED: Appearance("≠", _("removal blocked"), "keep"),
+    FieldOperation.ALLOCATED: Appearance("◦", _("chosen by the server"), "calm"),
 }
 
 FILLED = Appearance("~", _("filled"), "change")

@@ -26,7 +26,7 @@ from applyviz.workflow.clusters import impersonation
 from applyviz.workflow.plans.changes import read_masked
 
 LOOKED_AT = 12
-_CALM = (FieldOperation.UNCHANGED, FieldOperation.KEPT, FieldOperation.DEFAULTED)
+_CALM = (FieldOperation.UNCHANGED, FieldOperation.KEPT, FieldOperation.DEFAULTED, FieldOperation.ALLOCATED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
+from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.planning.model.server_chosen import without_allocated, without_chosen
+from tests.engine.planning.test_estimates import BOTH, JOB, SERVICE, paths_of, plan_last
 
 UID = "11111111-1111-4111-8111-111111111111"
 
@@ -54,3 +58,32 @@ def test_address_that_a_patch_clears_stays_as_the_server_answers():
     live = service(clusterIP="None", clusterIPs=["None"])
 
     assert without_allocated(live, {"spec": {"clusterIP": None}}, live) == live
+
+
+@BOTH
+@pytest.mark.parametrize("can_dry_run", [True, False])
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("clusterIPs: []", ".spec.clusterIPs"),
+        ("clusterIP: null", ".spec.clusterIP"),
+        ("type: NodePort, ports: [{port: 80, nodePort: 0}]", '.spec.ports[port=80,protocol="TCP"].nodePort'),
+        ("type: LoadBalancer, externalTrafficPolicy: Local, healthCheckNodePort: 0", ".spec.healthCheckNodePort"),
+    ],
+)
+def test_empty_field_of_a_new_service_is_chosen_by_the_server(options, can_dry_run, text, path):
+    written = SERVICE.replace("clusterIP: ''", text) if "ports" not in text else SERVICE.split("spec:")[0]
+    written = f"{written}spec: {{{text}}}" if "ports" in text else written
+    change = plan_last(written, options, can_dry_run=can_dry_run)
+
+    assert paths_of(change, FieldOperation.ALLOCATED) == {path}
+    assert not {"clusterIP", "clusterIPs", "healthCheckNodePort"} & {*change.versions.after["spec"]}
+    assert "admission-changed" not in {risk.kind.slug for risk in change.risks}
+
+
+@BOTH
+@pytest.mark.parametrize("selector", ["{}", "{matchLabels: {}}", "null"])
+def test_empty_selector_of_a_new_job_is_chosen_by_the_server(options, selector):
+    text = JOB.replace("spec: {template", f"spec: {{selector: {selector}, template", 1).replace("made", "default")
+
+    assert paths_of(plan_last(text, options, can_dry_run=False), FieldOperation.ALLOCATED) == {".spec.selector"}

@@ -185,6 +185,7 @@ def test_no_address_is_promised_for_an_empty_one(options):
     change = plan_last(SERVICE, options, can_dry_run=False)
 
     assert not {"clusterIP", "clusterIPs"} & {*change.versions.after["spec"]}
+    assert paths_of(change, FieldOperation.ALLOCATED) == {".spec.clusterIP"}
 
 
 def test_immutable_field_is_an_error_without_a_dry_run():

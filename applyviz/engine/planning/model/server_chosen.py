@@ -21,7 +21,7 @@ def without_allocated(obj: JSONObject, manifest: JSONObject, live: JSONObject) -
     spec = obj.get("spec")
     if obj.get("kind") != "Service" or obj.get("apiVersion") != "v1" or not isinstance(spec, Mapping):
         return obj
-    asked = {k: v for k, v in map_or_empty(manifest.get("spec")).items() if v not in (None, "", [])}
+    asked = {k: v for k, v in map_or_empty(manifest.get("spec")).items() if v not in (None, "", [], 0)}
     known = {**map_or_empty(live.get("spec")), **asked}  # the server keeps an address that a patch clears
     if known.get("clusterIP"):
         known["clusterIPs"] = [known["clusterIP"]]  # a list with the same content

@@ -34,7 +34,7 @@ from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 
 _TAGS = {"p", "em", "strong", "code", "pre", "ul", "ol", "li", "blockquote", "a", "br"}
-_CALM = frozenset({FieldOperation.UNCHANGED, FieldOperation.DEFAULTED})
+_CALM = frozenset({FieldOperation.UNCHANGED, FieldOperation.DEFAULTED, FieldOperation.ALLOCATED})
 _TOPICS = 200
 # Stands for the path of a field where comments on lines are counted; no path begins so.
 ON_LINES = "lines"

@@ -58,7 +58,7 @@ _SHOWN_BY: dict[FieldFilter, frozenset[FieldOperation]] = {
     FieldFilter.CONFLICTS: frozenset({FieldOperation.CONFLICT}),
     FieldFilter.KEPT: frozenset({FieldOperation.KEPT, FieldOperation.NOT_REMOVED}),
     FieldFilter.REMOVED: frozenset({FieldOperation.CLEARED, FieldOperation.NOT_REMOVED}),
-    FieldFilter.DEFAULTED: frozenset({FieldOperation.DEFAULTED}),
+    FieldFilter.DEFAULTED: frozenset({FieldOperation.DEFAULTED, FieldOperation.ALLOCATED}),
     FieldFilter.ALL: frozenset(FieldOperation),
 }
 

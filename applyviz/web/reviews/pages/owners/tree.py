@@ -122,6 +122,8 @@ def _note(reason: FieldReason, before: JSONValue, after: JSONValue) -> str:
             )
         case FieldOperation.NOT_REMOVED:
             return _("removal blocked")
+        case FieldOperation.ALLOCATED:
+            return _("chosen by the server")
         case _:
             return ""
 
