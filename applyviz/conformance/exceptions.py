@@ -45,11 +45,6 @@ EXCEPTIONS = (
         ("smp3.jsonl.gz line 157: ServiceAccount", "smp3.jsonl.gz line 184: ServiceAccount"),
         "no cluster holds a reference to a Secret with more than its name: any write removes the rest",
     ),
-    NamedException(
-        ("risks",),
-        ("smp3.jsonl.gz line 55:", "ssa.jsonl.gz line 542:"),
-        "no cluster holds an object that is being deleted and has no finalizer: the write ends it",
-    ),
 )
 
 

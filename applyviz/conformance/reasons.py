@@ -58,7 +58,7 @@ _CLAIMS = (
 def judge(planned: Planned, shown: ShownObject) -> CaseResult:
     """Return the verdict on the sentences of one object."""
     wrong: list[str] = []
-    if planned.change.operation not in (Operation.ERROR, Operation.BLOCKED):
+    if planned.change.operation not in (Operation.ERROR, Operation.BLOCKED, Operation.DELETE):
         facts = _Causes(planned)
         rows = dict.fromkeys((*shown.changes, *shown.defaults))
         wrong = [f"{render_path(row.path)}: {row.why!r}: {text}" for row in rows for text in facts.find_wrong(row)]

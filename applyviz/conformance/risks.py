@@ -19,6 +19,7 @@ from typing import TypeAlias
 from applyviz.conformance import covering, object_facts, repetition, traffic
 from applyviz.conformance.cases import CaseResult
 from applyviz.conformance.covering import NOTHING
+from applyviz.conformance.endings import is_gone
 from applyviz.conformance.inputs import Planned
 from applyviz.conformance.shown import ShownObject
 from applyviz.engine.diff.structural import is_equal_in_meaning
@@ -64,6 +65,7 @@ _REACHING = frozenset(kind for kinds in _BY_KIND.values() for kind in kinds)
 # The built-in kinds about which kube-apiserver v1.36.3 warns.
 _ANNOUNCED = frozenset({("v1", "Endpoints"), ("v1", "ComponentStatus")})
 _TOO_LONG = "must have at most 262144 bytes"
+_OF_ENDINGS = frozenset({"prune", "terminating"})
 _EMPTY: tuple[JSONValue, ...] = (None, {}, [], "")
 
 
@@ -111,6 +113,11 @@ class Facts:
     def is_refused(self) -> bool:
         """Whether nothing is written."""
         return self.planned.change.operation is Operation.ERROR
+
+    @cached_property
+    def ends(self) -> bool:
+        """Whether the object is gone after a write that is no deletion."""
+        return is_gone(self.planned)
 
     @property
     def is_written(self) -> bool:
@@ -332,7 +339,12 @@ def judge(planned: Planned, shown: ShownObject) -> CaseResult:
 
 
 def find_wrong(facts: Facts, raised: set[str]) -> Iterator[str]:
-    """Yield each kind of risk that is missing or false."""
+    """Yield each kind of risk that is missing or false; an object that is gone has those of a deletion."""
+    if facts.ends or "prune" in raised:
+        yield from (f"{kind} is missing" for kind in _OF_ENDINGS - raised)
+        if not facts.ends:
+            yield "prune is false"
+        return
     for kind, predicate in PREDICATES.items():
         if facts.is_refused and kind not in _OF_REFUSALS:
             continue

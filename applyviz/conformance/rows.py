@@ -15,6 +15,7 @@ import yaml
 from applyviz.conformance import covering
 from applyviz.conformance.cases import CaseResult
 from applyviz.conformance.covering import NOTHING
+from applyviz.conformance.endings import is_gone
 from applyviz.conformance.inputs import Planned
 from applyviz.conformance.shown import ShownObject, ShownRow
 from applyviz.engine.manifests.parse import parse_manifests
@@ -40,13 +41,27 @@ _RECORD_ONLY = "Only last-applied changes; no other values change."
 _RECORD_TOO = "Only last-applied and field ownership change; no other values change."
 _DEFAULTS_ONLY = "The manifest changes no values; the server fills in defaults."
 _NO_CHANGE = "No changes: the live object already matches the manifest."
+_DELETED = "The object is deleted."
 _IN_VAIN = "No changes: the server keeps the live values, although the manifest sets others."
 
 
 def judge(planned: Planned, shown: ShownObject) -> CaseResult:
     """Return the verdict on what page and API show of one object."""
-    wrong = list(dict.fromkeys(find_wrong(planned.change, shown, has_status=_has_status(planned))))
+    if planned.change.is_ended or is_gone(planned):
+        wrong = list(_judge_end(planned, shown))
+    else:
+        wrong = list(dict.fromkeys(find_wrong(planned.change, shown, has_status=_has_status(planned))))
     return CaseResult(FAMILY, planned.name, not wrong, "; ".join(wrong[:5]))
+
+
+def _judge_end(planned: Planned, shown: ShownObject) -> Iterator[str]:
+    """An object that a write ends is deleted: the page says so, and shows nothing that would be left of it."""
+    if not is_gone(planned):
+        yield f"the page says {shown.operation}, and the object stays"
+    elif shown.operation != Operation.DELETE.value or shown.empty_text != _DELETED:
+        yield f"the page says {shown.operation}, and the object is gone"
+    if shown.changes or shown.defaults or shown.answered or planned.change.versions.after is not None:
+        yield "rows of an object that is gone"
 
 
 def _has_status(planned: Planned) -> bool:

@@ -43,6 +43,13 @@ def _describe_deleted(f: Facts) -> Templates:
         return ("{kind} {name} is deleted: it is a member of ApplySet {applyset}, and the set no longer contains it.",)
     if "selector" in f:
         return ("{kind} {name} is deleted: it was applied, {selector} selects it, and the set no longer contains it.",)
+    if "finalizers" in f:
+        by_count = {
+            "0": "{kind} {name} is deleted: its deletion has begun, and this write ends it.",
+            "1": "{kind} {name} is deleted: its deletion only waits for {finalizers}, and this write removes it.",
+        }
+        many = "{kind} {name} is deleted: its deletion only waits for {finalizers}, and this write removes them."
+        return (by_count.get(f["count"], many),)
     return ("{kind} {name} is deleted.",)
 
 
@@ -98,9 +105,12 @@ def _describe_terminating(f: Facts) -> Templates:
         return ("{kind} {name} has been terminating since {since}: the run only waits until it is gone.",)
     if f["how"] == "replacement":
         return ("{kind} {name} has been terminating since {since}: the run waits until it is gone, and re-creates it.",)
+    again = "Once it is gone, an apply creates it again."
+    if f["how"] == "ending":
+        return ("{kind} {name} has been terminating since {since}: this write is its end.", again)
     waits = ("It stays until {finalizers} {verb} removed.",) if f.get("finalizers") else ()
     kept = "{kind} {name} has been terminating since {since}: no write keeps it."
-    return (kept, *waits, "Once it is gone, an apply creates it again.")
+    return (kept, *waits, again)
 
 
 DELETED = RiskKind("prune", "Object deleted", _describe_deleted, level=RiskLevel.HIGH, policy_order=10)
@@ -215,7 +225,8 @@ def _read_start(live: JSONObject) -> str:
 def find_terminating(ref: ObjectRef, live: JSONObject, how: str, left: Iterable[JSONValue] = ()) -> Iterator[Risk]:
     """Yield a risk for a live object that is being deleted already.
 
-    - `how`: it is written by an `apply`, or its `deletion` or `replacement` is planned; `left`: finalizers that stay.
+    - `how`: it is written by an `apply`, its `deletion` or `replacement` is planned, or a write is the `ending` of its
+      deletion; `left`: finalizers that stay.
     """
     since = _read_start(live)
     if since:

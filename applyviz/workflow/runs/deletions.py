@@ -6,6 +6,7 @@ that deletes, an object that is already gone counts as deleted, as with `--ignor
 
 from __future__ import annotations
 
+from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
@@ -18,9 +19,24 @@ _FOREGROUND = "foregroundDeletion"
 
 
 def is_going(change: PlannedObject, live: JSONObject | None) -> bool:
-    """Return whether no request is needed: the object of a reviewed deletion is gone, or being deleted."""
-    is_left = live is not None and not get_at(live, ("metadata", "deletionTimestamp"))
-    return change.operation is Operation.DELETE and not is_left
+    """Return whether no request is needed: the object of a reviewed deletion is gone, or being deleted.
+
+    - A write that ends a deletion is needed as long as the object is there.
+    """
+    is_leaving = not change.is_ended and bool(get_at(live, ("metadata", "deletionTimestamp")))
+    return change.operation is Operation.DELETE and (live is None or is_leaving)
+
+
+def goes_with(change: PlannedObject, part: int) -> bool:
+    """Return whether an object goes with one of its requests: a deletion, or the write that ends one."""
+    if change.is_ended:
+        return part == max(number for number, request in enumerate(change.requests) if request.is_write)
+    return change.requests[part].method == "DELETE"
+
+
+def is_done(request: Request, live: JSONObject | None) -> bool:
+    """Return whether live shows that the request with which an object goes was carried out."""
+    return live is None or (request.method == "DELETE" and bool(get_at(live, ("metadata", "deletionTimestamp"))))
 
 
 def describe_remaining(live: JSONObject, seconds: float) -> str:

@@ -14,7 +14,7 @@ from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.fieldsets import FieldSetMemo
 from applyviz.engine.objects.paths import render_path
-from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
+from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject
 from applyviz.engine.planning.objects import conflict_rules
@@ -209,7 +209,7 @@ class ObjectRun:
             if deletions.is_going(self._change, live):
                 return (yield from self._wait_until_gone(live))
             live = yield from self._sender.send(part, template, self._masked.requests[part].body, live)
-            if template.method == "DELETE":
+            if deletions.goes_with(self._change, part):
                 live = yield from self._wait_until_gone(live)
         return live
 
@@ -218,7 +218,7 @@ class ObjectRun:
         position = next(n for n, (number, _) in enumerate(self._writes) if number == last.part)
         template = self._writes[position][1]
         done, live = yield from self._sender.resume(last, template)
-        if done and template.method == "DELETE":
+        if done and deletions.goes_with(self._change, last.part):
             live = yield from self._wait_until_gone(live)
         return position + done, live
 
@@ -285,8 +285,8 @@ class ObjectRun:
     def _is_done(self, part: int, live: JSONObject | None) -> bool:
         """Return whether live is the result of this part; always False for a value change before the last part."""
         template = self._change.requests[part]
-        if template.method == "DELETE":
-            return live is None or bool(get_at(live, ("metadata", "deletionTimestamp")))
+        if deletions.goes_with(self._change, part):
+            return deletions.is_done(template, live)
         if live is not None and moves_ownership(template):
             return has_moved(self._change, part, live)
         later = self._change.requests[part + 1 :]

@@ -153,11 +153,12 @@ class RequestSender:
         """Interpret an answer: return (done, live afterwards); raise `StopError` when it is final."""
         if answer.is_ok:
             return (yield from self._accept(part, entry, request.method, answer, live))
-        if request.method == "DELETE" and answer.status == 404:
+        is_deletion = request.method == "DELETE" or self.journal.change.is_ended
+        if is_deletion and answer.status == 404:
             return True, None
         if answer.status == 409:
             done, live = yield from self._judge_conflict(part, entry, answer)
-            return done or (request.method == "DELETE" and live is None), live
+            return done or (is_deletion and live is None), live
         if answer.status == 404:
             raise StopError(Outcome.STALE, f"the server no longer finds it: {self.journal.describe_answer(answer)}")
         meaning = meaning_of(answer.status)

@@ -32,7 +32,8 @@ from applyviz.engine.schema.model import SchemaOrigin
 class Operation(StrEnum):
     """What happens to one object.
 
-    - PRUNE: it is deleted because its set no longer contains it; DELETE: because its deletion was asked for.
+    - PRUNE: it is deleted because its set no longer contains it; DELETE: because its deletion was asked for, by this
+      plan or before it: then a write removes the last finalizer.
     - NOT_FOUND: it was to be deleted and does not exist, as with `kubectl delete --ignore-not-found`.
     """
 
@@ -184,6 +185,11 @@ class PlannedObject:
     def writes_status(self) -> bool:
         """Whether the status of the object is what the change writes; else it belongs to controllers."""
         return self.subresource == "status"
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether a write ends a deletion that began before, so that the object goes without a DELETE."""
+        return self.operation is Operation.DELETE and not any(r.method == "DELETE" for r in self.requests)
 
     @property
     def has_effect(self) -> bool:

@@ -19,6 +19,7 @@ from applyviz.engine.planning.conflicts.resolutions import FieldConflict, leave_
 from applyviz.engine.planning.conflicts.server_errors import read_server_errors
 from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject, Refusal, Versions
 from applyviz.engine.planning.model.server_managed import is_same_object
+from applyviz.engine.planning.objects.endings import end_object
 from applyviz.engine.planning.objects.request_answerer import RequestAnswerer
 from applyviz.engine.planning.simulation.dry_run_result import (
     DryRunVerdict,
@@ -117,6 +118,8 @@ def build_change(answerer: RequestAnswerer, outcome: FlowOutcome) -> PlannedObje
         operation = Operation.UNCHANGED if same else Operation.UPDATE
     change = replace(_describe(answerer, operation, after), calculation=outcome.calculation)
     warnings = tuple(dict.fromkeys((*outcome.warnings, *change.warnings)))
+    if answerer.has_ended and operation is not Operation.REPLACE:
+        return replace(end_object(change), warnings=warnings)
     if operation is Operation.UNCHANGED:
         reason = "; ".join(filter(None, (change.certainty_reason, _explain_idle_patch(answerer))))
         return replace(change, warnings=warnings, requests=(), certainty_reason=reason)

@@ -17,6 +17,7 @@ from applyviz.engine.planning.conflicts.blocked_removals import BlockedRemoval, 
 from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject, Versions
 from applyviz.engine.planning.model.server_chosen import without_chosen
 from applyviz.engine.planning.objects.context import PlanningContext
+from applyviz.engine.planning.objects.endings import note_ended
 from applyviz.engine.planning.objects.progress import moved_live
 from applyviz.engine.planning.objects.request_answerer import unknown_kind
 from applyviz.engine.planning.objects.write_risks import add_write_risks, is_forced
@@ -135,7 +136,9 @@ def add_notes(
     context: PlanningContext,
     memo: FieldSetMemo | None = None,
 ) -> PlannedObject:
-    """Return the change with its risks and the reasons of its fields."""
+    """Return the change with its risks and the reasons of its fields; a deletion has no reasons."""
+    if change.is_ended:
+        return note_ended(change, member, options=options, context=context)
     versions = change.versions
     is_taking = options.mode is ApplyMode.SERVER and not options.subresource
     taken = find_managers(versions.live, options) if is_taking and versions.live is not None else ()

@@ -20,6 +20,7 @@ from applyviz.engine.ownership.managed_fields import find_entries, with_entries
 from applyviz.engine.planning.conflicts.server_errors import read_server_errors
 from applyviz.engine.planning.model.server_chosen import without_chosen
 from applyviz.engine.planning.objects.context import PlanningContext
+from applyviz.engine.planning.objects.endings import ends
 from applyviz.engine.planning.simulation.dry_run_result import (
     DryRunResult,
     DryRunVerdict,
@@ -103,6 +104,7 @@ class RequestAnswerer:
     has_moved: bool = False
     refused_fields: tuple[str, ...] = ()
     is_over: bool = False
+    has_ended: bool = False
 
     def answer(self, request: Request) -> Flow[Answer]:
         """Answer one request of the flow."""
@@ -142,7 +144,7 @@ class RequestAnswerer:
             return stale
         tried = (yield request.as_dry_run()) if self._needs_no_merge(request) else None
         if tried is not None and tried.is_ok and self._is_shown_by(tried):
-            self.requests.append(request)
+            self._keep(request, tried)
             self.dry_run, self.estimated.before = read_dry_run(tried), self.estimated.live
             return self._take_result(request, tried)
         return (yield from self._calculate(request, tried))
@@ -156,7 +158,7 @@ class RequestAnswerer:
             self.calculated = share_equal(self._merge(request, calculated.body), self.live)
         if self._builds_on_nothing_tried(request):
             self.has_moved = True
-            self.requests.append(request)
+            self._keep(request, calculated)
             return calculated
         if self.dry_run is None:
             tried = yield from self._try(request, calculated, tried)
@@ -168,13 +170,19 @@ class RequestAnswerer:
                 self.dry_run = DryRunResult(DryRunVerdict.UNTRIED, "only the first of several writes can be tried")
         answer = (yield from self._estimate(request, calculated)) if tried is None else tried
         if answer.is_ok:
-            self.requests.append(request)
+            self._keep(request, answer)
         else:
             self.is_over = self._replaces(request)
             self.refused = request
             found = read_server_errors(answer.message, answer) if is_invalid(answer) else ()
             self.refused_fields = self.refused_fields or tuple(dict.fromkeys(e.field for e in found if e.field))
         return answer
+
+    def _keep(self, request: Request, answer: Answer) -> None:
+        """Keep a write that is planned; none follows the one with which the object is gone."""
+        if not self.has_ended:
+            self.requests.append(request)
+        self.has_ended = self.has_ended or (request.method in ("PATCH", "PUT") and ends(self.live, answer.body))
 
     def _needs_no_merge(self, request: Request) -> bool:
         """Return whether a confirmed dry run is all that is asked of a write: its own merge only explains it.

@@ -25,6 +25,7 @@ from applyviz.engine.schema.walk import MISSING, LeafFinder, list_leaves
 
 _IDENTITY = {("f:apiVersion",), ("f:kind",), ("f:metadata", "f:name"), ("f:metadata", "f:namespace")}
 _SERVERS = {"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink"}
+_SERVERS |= {"deletionTimestamp", "deletionGracePeriodSeconds"}
 _HOLD_DATA = {
     ("", "Namespace"): "everything that was put into it since",
     ("", "PersistentVolumeClaim"): "the data of its volume",

@@ -43,7 +43,7 @@ _CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
 
 def deletes(change: PlannedObject) -> bool:
     """Return whether a change deletes its live object."""
-    return any(request.method == "DELETE" for request in change.requests)
+    return change.is_ended or any(request.method == "DELETE" for request in change.requests)
 
 
 def _is(change: PlannedObject, kind: tuple[str, str]) -> bool:

@@ -125,7 +125,7 @@ def present_requests(
 
 
 def _differ(change: PlannedObject, sent: tuple[Request, ...] | None, planned: int) -> Iterator[Words]:
-    if change.operation is Operation.DELETE:
+    if change.operation is Operation.DELETE and not change.is_ended:
         yield gettext(
             "kubectl delete sends it without preconditions: it also deletes an object that changed since the review."
         )
@@ -165,7 +165,7 @@ def _write_patch(change: PlannedObject, options: ApplyOptions) -> str:
 
 def write_command(change: PlannedObject, options: ApplyOptions) -> str:
     """Return the kubectl command with its manifest; "" when a value is masked or there is no manifest."""
-    if change.operation in (Operation.DELETE, Operation.NOT_FOUND):
+    if change.operation in (Operation.DELETE, Operation.NOT_FOUND) and not change.is_ended:
         return _write_deletion(change, options)
     if options.is_patching:
         return _write_patch(change, options)
