@@ -56,6 +56,40 @@ def _count_twins(told: Told, risk: Risk) -> int:
     return sum(all(str(one.get(name)) == value for name, _is, value in keys) for one in entries)
 
 
+def _is_null_again(told: Told, risk: Risk) -> bool:
+    """Whether the object has a value where the manifest has null; an entry whose key is null has its other keys."""
+    fact = told.fact(risk.path)
+    entries: JSONValue = None
+    if fact.wanted is ABSENT and risk.path[-2][0] == "k":
+        entries = get_at(told.change.versions.manifest, tuple(step[2:] for step in risk.path[:-2]))
+    name, keys = risk.path[-1][2:], json.loads(risk.path[-2][2:]) if risk.path[-2][0] == "k" else {}
+    others = {key: value for key, value in keys.items() if key != name}
+    is_null = fact.wanted is None or any(
+        one.get(name, ABSENT) is None and all(one.get(key) == value for key, value in others.items())
+        for one in (entries if isinstance(entries, list) else ())
+    )
+    return is_null and fact.is_there
+
+
+def _is_read_so(told: Told, risk: Risk) -> bool:
+    """Whether the object holds what the risk says that the text is read as, and not the text itself.
+
+    - Of a Secret neither is named: then the manifest has the field.
+    """
+    fact, text, value = told.fact(risk.path), risk.facts["text"], risk.facts["value"]
+    if not text:
+        return told.change.ref.gvk.kind == "Secret" and fact.wanted is not ABSENT
+    if risk.facts["role"] == "key":
+        written = told.fact((*risk.path[:-1], f"f:{text}"))
+        return risk.path[-1] == f"f:{value}" and fact.is_there and not written.is_there
+    if risk.facts["what"] == "date":
+        return isinstance(fact.after, str) and fact.after[:60] == text
+    if risk.facts["what"] == "null":
+        return fact.after in (ABSENT, None)
+    read = fact.after if isinstance(fact.after, bool | int | float) else ABSENT
+    return read is not ABSENT and json.dumps(read)[:60] == value and text != value
+
+
 def _is_reordered(told: Told, risk: Risk) -> bool:
     fact = told.fact(risk.path)
     lists = [sorted(json.dumps(one, sort_keys=True) for one in found) for found in (fact.before, fact.after)]
@@ -123,7 +157,8 @@ CLAIMS: Mapping[str, Claim] = {
     ),
     "container-restarts": lambda told, risk: not told.is_new and not told.fact(risk.path).is_same,
     "autoscaled-field": _moves_as_told,
-    "null-defaults-again": lambda told, risk: told.fact(risk.path).wanted is None and told.fact(risk.path).is_there,
+    "null-defaults-again": _is_null_again,
+    "retyped-value": _is_read_so,
     "order-churn": _is_reordered,
     "removal-will-not-happen": _is_kept,
     "removal-without-effect": lambda told, risk: (
