@@ -8,7 +8,7 @@ import time
 import pytest
 
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.requests.options import ApplyOptions, Propagation, SetAction
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Propagation, SetAction
 from applyviz.records.enums import Outcome, RunState
 from applyviz.records.models import ApplyRun
 from applyviz.workflow import runs
@@ -107,3 +107,18 @@ def test_finalizer_holds_the_object_and_the_run_names_it(managed_plane):
     plane.kubectl(
         "patch", "configmap", "held", "-n", namespace, "--type=merge", "-p", '{"metadata":{"finalizers":null}}'
     )
+
+
+@pytest.mark.parametrize("mode", list(ApplyMode))
+def test_write_that_removes_the_last_finalizer_is_planned_and_run_as_a_deletion(control_plane, mode):
+    namespace, plane = f"mine-ended-{mode.value}", control_plane
+    plane.kubectl("create", "namespace", namespace)
+    product, options = Product(plane), ApplyOptions(mode, namespace=namespace)
+    product.apply({"all.yaml": config(namespace, "held", ", finalizers: [example.com/hold]")}, options)
+    plane.kubectl("delete", "configmap", "held", "-n", namespace, "--wait=false")
+
+    run = product.apply({"all.yaml": config(namespace, "held")}, options)
+
+    assert dict(run.plan.changes.values_list("name", "operation")) == {"held": Operation.DELETE}
+    assert set(run.results.values_list("outcome", "detail")) == {(Outcome.DELETED, "it is gone")}
+    assert "held" not in read_rest(plane, namespace)
