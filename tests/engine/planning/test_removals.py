@@ -210,6 +210,12 @@ def test_object_of_a_kind_that_is_not_served_but_defined_here_is_not_found():
     assert rows(Box().plan(CRD + TOY, deleting())) == [("bear", "not-found"), ("toys.example.com", "not-found")]
 
 
+def test_definition_that_is_only_named_is_deleted():
+    named = CRD.partition("spec:")[0]
+
+    assert rows(filled(CRD).plan(named, deleting())) == [("toys.example.com", "delete")]
+
+
 def test_reference_that_stays_is_a_high_risk_and_a_neighbor():
     box = filled(NAMESPACE, CONFIG, POD)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from applyviz.engine.manifests.documents import ManifestDocument
-from applyviz.engine.objects.errors import PlanError
+from applyviz.engine.objects.errors import PlanError, SchemaError
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, get_at
@@ -54,9 +54,20 @@ def _find_definitions(objects: Iterable[JSONObject]) -> list[JSONObject]:
     return [o for o in objects if GroupVersionKind.from_object(o)[::2] == _CRD]
 
 
+def _is_readable(definition: JSONObject) -> bool:
+    try:
+        CRDSource([definition])
+    except SchemaError:
+        return False
+    return True
+
+
 def _know_definitions(context: PlanningContext, documents: Sequence[ManifestDocument]) -> PlanningContext:
-    """Return the context of deletions: the kinds that the set itself defines are known, also when they are gone."""
-    definitions = _find_definitions(document.obj for document in documents)
+    """Return the context of deletions: the kinds that the set itself defines are known, also when they are gone.
+
+    - A document that only names a definition defines nothing.
+    """
+    definitions = [one for one in _find_definitions(document.obj for document in documents) if _is_readable(one)]
     if not definitions:
         return context
     source = CRDSource(definitions, origin=SchemaOrigin.SOURCE_CRD)
