@@ -14,6 +14,7 @@ from threading import BoundedSemaphore
 
 from applyviz.engine.objects.values import JSONObject
 from applyviz.guide.given import PlaygroundQuery, PlaygroundQueryError, PlaygroundQueryProblem
+from applyviz.guide.given_sets import SetQuery
 from applyviz.sources.child import ChildLimits, ask_child
 
 LIMITS = ChildLimits(memory_bytes=512 * 1024 * 1024, cpu_seconds=5, wall_seconds=20.0, answer_bytes=3 * 1024 * 1024)
@@ -43,7 +44,7 @@ VISITORS = Pool(BoundedSemaphore(1), wait_seconds=5.0)
 PEOPLE = Pool(BoundedSemaphore(3), wait_seconds=LIMITS.wall_seconds)
 
 
-def check_size(given: PlaygroundQuery) -> None:
+def check_size(given: PlaygroundQuery | SetQuery) -> None:
     """Raise `PlaygroundQueryError` if the text exceeds the limit of visitors without an account."""
     size = sum(len(value.encode()) for value in given.to_json().values() if isinstance(value, str))
     if size > VISITOR_BYTES:

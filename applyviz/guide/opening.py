@@ -1,4 +1,4 @@
-"""Open a worked example in the playground.
+"""Open a worked example in the playground: one of an object, or one of a set with a command of kubectl.
 
 A three-way example and a reading example open unchanged. Of a story, the last apply is the question, and the result of
 the earlier writes is live, with its field owners as lines.
@@ -7,17 +7,22 @@ the earlier writes is live, with its field owners as lines.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 from applyviz.engine.diff.yaml_text import render_yaml
+from applyviz.engine.objects.errors import ManifestError
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, ApplyMode
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.guide.answers import compute_answers, read_object
-from applyviz.guide.given import PlaygroundQuery
+from applyviz.guide.given import PlaygroundQuery, PlaygroundQueryError
+from applyviz.guide.given_sets import SetQuery, read_command
 from applyviz.guide.owned import own_fields
 from applyviz.guide.pages import Block, Example, PagePart
+from applyviz.guide.whole_sets import read_texts
 
 _LINE = 72
+_NAMESPACE = "shop"
 
 
 def unfold(example: Example) -> Example:
@@ -76,3 +81,18 @@ def open_example(example: Example) -> PlaygroundQuery:
         mode=ApplyMode.CLIENT,
         field_manager=CLIENT_SIDE_MANAGER,
     )
+
+
+@lru_cache(maxsize=64)
+def open_set(example: Example) -> SetQuery | None:
+    """Return an example of a set as playground input; None if it has no command, or shows what kubectl cannot read."""
+    command = example.find(PagePart.COMMAND)
+    if command is None:
+        return None
+    texts = example.find(PagePart.SET) or "", example.find(PagePart.CLUSTER) or ""
+    try:
+        given = read_command(command, *texts, namespace=_NAMESPACE)
+        read_texts(given)
+    except (ManifestError, PlaygroundQueryError):
+        return None
+    return given

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from applyviz.engine.diff.masking import MaskPolicy, is_masked, mask
@@ -84,7 +84,8 @@ class Read:
     live: JSONObject | None
 
 
-def _explain_place(file: ParsedFile) -> Iterator[PlaygroundQueryProblem]:
+def explain_problems(file: ParsedFile) -> Iterator[PlaygroundQueryProblem]:
+    """Yield the problems of one text, each with its line and field."""
     for found in file.problems:
         where = f"line {found.position.line}" if found.position.line else ""
         where += f", column {found.position.column}" if where and found.position.column else ""
@@ -100,7 +101,7 @@ def _check_same(manifest: ObjectRef, part: str, other: ManifestDocument) -> Iter
         yield PlaygroundQueryProblem(part, f"line {line}: this is {named}, but the manifest is {manifest}")
 
 
-def _read_text(part: str, text: str) -> ParsedFile:
+def read_text(part: str, text: str) -> ParsedFile:
     """Return one text, parsed in this process: it is disposable, or the text is an example of the guide."""
     data, position = text.encode(), SourcePosition(part)
     if len(data) > LIMITS.file_bytes:
@@ -118,8 +119,8 @@ def _parse(given: PlaygroundQuery) -> tuple[dict[str, tuple[ManifestDocument, ..
     texts = {part: getattr(given, part) for part in _PARTS}
     if given.mode is ApplyMode.SERVER:
         texts["last_applied"] = ""
-    parsed = [_read_text(part, text) for part, text in texts.items() if text.strip()]
-    problems = [problem for file in parsed for problem in _explain_place(file)]
+    parsed = [read_text(part, text) for part, text in texts.items() if text.strip()]
+    problems = [problem for file in parsed for problem in explain_problems(file)]
     documents = {file.file: file.documents for file in parsed}
     broken = {problem.part for problem in problems}
     for part in _SINGLE:
@@ -129,7 +130,7 @@ def _parse(given: PlaygroundQuery) -> tuple[dict[str, tuple[ManifestDocument, ..
     return documents, problems
 
 
-def _read_kinds(documents: tuple[ManifestDocument, ...], *, is_namespaced: bool) -> SourceChain:
+def _read_kinds(documents: Iterable[ManifestDocument], *, is_namespaced: bool) -> SourceChain:
     defined = CRDSource((d.obj for d in documents), origin=SchemaOrigin.SOURCE_CRD)
     return SourceChain(defined, bundled(), _UnknownKinds(is_namespaced=is_namespaced))
 
@@ -246,11 +247,12 @@ def show_live(found: Read) -> JSONObject | None:
 
 def _encode_masks(found: Read) -> Read:
     """Return the objects with masks as a Secret may hold them: `data` is base64, and a server refuses anything else."""
-    document = replace(found.document, obj=_encode_data(found.document.obj))
-    return replace(found, document=document, live=None if found.live is None else _encode_data(found.live))
+    document = replace(found.document, obj=encode_data(found.document.obj))
+    return replace(found, document=document, live=None if found.live is None else encode_data(found.live))
 
 
-def _encode_data(obj: JSONObject) -> JSONObject:
+def encode_data(obj: JSONObject) -> JSONObject:
+    """Return an object with its masks as a Secret may hold them, any other object unchanged."""
     data = obj.get("data")
     if obj.get("kind") != "Secret" or not isinstance(data, Mapping) or not is_masked(data):
         return obj
@@ -269,19 +271,23 @@ def explain(given: PlaygroundQuery, *, now: str) -> PlannedObject:
     return mask_change(change, tag_key=secrets.token_bytes(32), policy=_find_policy(documents))
 
 
-def _find_policy(documents: Mapping[str, tuple[ManifestDocument, ...]]) -> MaskPolicy:
-    """Return what is masked besides Secrets: also what the given definitions call passwords.
+def find_policy(objects: Iterable[ManifestDocument], definitions: Iterable[ManifestDocument]) -> MaskPolicy:
+    """Return what is masked of objects besides Secrets: also what the given definitions call passwords.
 
     - Raises `PlaygroundQueryError` for a definition that cannot be read.
     """
     try:
-        kinds = _read_kinds(documents.get("crds", ()), is_namespaced=False)
-        named = {document.ref.gvk for part in _SINGLE for document in documents.get(part, ())}
-        found = ((gvk, list_passwords(kinds.find_kind(gvk))) for gvk in sorted(named))
+        kinds = _read_kinds(definitions, is_namespaced=False)
+        found = ((gvk, list_passwords(kinds.find_kind(gvk))) for gvk in sorted({one.ref.gvk for one in objects}))
         passwords = [KindPasswords(gvk.group, gvk.kind, paths) for gvk, paths in found if paths]
     except SchemaError as error:
         raise PlaygroundQueryError((PlaygroundQueryProblem("crds", str(error)),)) from None
     return MaskPolicy(passwords=Passwords(tuple(passwords)))
+
+
+def _find_policy(documents: Mapping[str, tuple[ManifestDocument, ...]]) -> MaskPolicy:
+    objects = [document for part in _SINGLE for document in documents.get(part, ())]
+    return find_policy(objects, documents.get("crds", ()))
 
 
 def _mask_document(document: ManifestDocument, patch: ObjectPatch, key: bytes, policy: MaskPolicy) -> JSONObject:

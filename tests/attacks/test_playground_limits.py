@@ -8,11 +8,11 @@ import pytest
 from django.test import Client
 
 from applyviz.engine.requests.options import ApplyMode
-from applyviz.guide import limited, playground
+from applyviz.guide import limited, playground, whole_sets
 from applyviz.guide.given import PlaygroundQuery, PlaygroundQueryError, PlaygroundQueryProblem
 from applyviz.records.enums import Role
 from applyviz.records.models import PlaygroundInput
-from applyviz.web.playground import answering, answers, pages
+from applyviz.web.playground import answering, answers, pages, set_answering, set_pages
 from applyviz.web.reviews.pane.object_content import ObjectView
 from tests.builders import make_person
 from tests.pace import measure
@@ -50,6 +50,30 @@ def test_nothing_is_computed_in_the_web_process(client, monkeypatch):
     assert asked.status_code == 302
     assert [page.status_code for page in (*shown, other)] == [200] * 6
     assert ["theme" in page.content.decode().partition('id="pane"')[2] for page in (*shown, other)] == [True] * 6
+
+
+def test_no_set_is_computed_in_the_web_process(client, monkeypatch):
+    def refuse(*_given, **_named):
+        raise AssertionError("the web process must not compute what a visitor sent")
+
+    for name in ("explain_set", "without_secrets", "read_text", "mask"):
+        monkeypatch.setattr(whole_sets, name, refuse)
+    monkeypatch.setattr(set_answering, "render_to_string", refuse)
+    monkeypatch.setattr(set_pages, "render_set", refuse)
+    monkeypatch.setattr(set_pages, "list_set_groups", tuple)
+
+    asked = client.post("/playground/sets/", {"prune": "delete", "manifest": MANIFEST, "cluster": MANIFEST})
+    shown = client.get(asked.headers["Location"].partition("#")[0])
+
+    assert (asked.status_code, shown.status_code) == (302, 200)
+    assert "kubectl delete -f" in shown.content.decode()
+
+
+def test_set_that_is_too_large_for_a_visitor_is_refused(client):
+    asked = client.post("/playground/sets/", {"prune": "none", "manifest": MANIFEST, "cluster": "#" * 70_000})
+
+    assert asked.status_code == 422
+    assert "without signing in" in asked.content.decode()
 
 
 def write_deployment(count: int, word: str) -> str:

@@ -65,6 +65,27 @@ def test_fields_follow_the_way_of_applying(visitor):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("width", [390, 1440])
+def test_set_is_opened_from_the_guide_and_asked_again_with_the_keyboard(visitor, width):
+    visitor.set_viewport_size({"width": width, "height": 1000})
+    visitor.goto("/guide/prune/")
+    visitor.get_by_role("link", name="Open in the playground").first.click()
+    expect(visitor.get_by_role("row", name="dropped")).to_contain_text("Prune")
+    expect(visitor.get_by_label("ApplySet parent")).to_be_hidden()
+
+    visitor.get_by_role("radio", name="Prune by allowlist").focus()
+    visitor.keyboard.press("ArrowUp")
+    expect(visitor.get_by_label("Dependents")).to_be_visible()
+    expect(visitor.get_by_label("Label selector")).to_be_hidden()
+    visitor.get_by_role("button", name="Explain").focus()
+    visitor.keyboard.press("Enter")
+
+    expect(visitor.locator("#answer")).to_contain_text("kubectl delete -f manifests.yaml")
+    expect(visitor.get_by_role("row", name="ConfigMap/kept")).to_contain_text("Delete")
+    assert visitor.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.long
 def test_problem_names_its_line(visitor):
     visitor.goto("/playground/")
     visitor.get_by_label("Manifest").fill("kind: ConfigMap\n x: y")

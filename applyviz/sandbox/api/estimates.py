@@ -33,9 +33,10 @@ from applyviz.sandbox.storage.bodies import materialize
 from applyviz.sandbox.storage.bootstrap import MARK
 from applyviz.sandbox.storage.cluster import convert_custom
 from applyviz.sandbox.storage.definitions import namespace_key
+from applyviz.sandbox.storage.dependents import index_change
 from applyviz.sandbox.storage.resources import CRD_GROUP, CRD_PLURAL, ResourceTarget
 from applyviz.sandbox.storage.routing import Route, parse_path
-from applyviz.sandbox.storage.store import MemoryStore, ObjectKey
+from applyviz.sandbox.storage.store import MemoryStore, ObjectKey, Store, StoredChange
 
 # A placeholder for the uid of a new object; wherever it appears in an answer, only the real server knows the value.
 _UID = "00000000-0000-4000-8000-000000000000"
@@ -221,6 +222,23 @@ def _hold(target: ResourceTarget, live: JSONObject) -> MutableObject | None:
     if target.storage != target.gvk:
         return convert_autoscaler(decoded.obj, target.storage.version)
     return decoded.obj
+
+
+def hold_object(store: Store, target: ResourceTarget, live: JSONObject) -> bool:
+    """Put a live object into a store as it is, without rules or controllers; return whether its kind has its fields.
+
+    - Raises `DecodeError`, or an error of Python, for an object that does not fit its kind.
+    """
+    stored = _hold(target, live)
+    if stored is None:
+        return False
+    metadata = stored["metadata"]
+    with store.transaction():
+        metadata["resourceVersion"] = str(store.next_revision())
+        key = target.key(metadata.get("namespace") or "", metadata["name"])
+        index_change(store, StoredChange(store.revision(), key, store.get(key), stored))
+        store.put(key, stored)
+    return True
 
 
 def _find_class(target: ResourceTarget, request: Request, live: JSONObject | None) -> JSONObject | None:

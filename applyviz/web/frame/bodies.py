@@ -34,7 +34,7 @@ SIGNED_IN: Final = 32 * _MIB
 _OF_ADDRESSES: Final = (
     (re.compile(r"/push/[^/]+/"), 2 * _MIB + 1),  # verified by its signature; the page itself refuses what is larger
     (re.compile(r"/sandboxes/.+"), 2 * _MIB + 1),  # kubectl sends a sandbox token; etcd takes 1.5 MiB
-    (re.compile(r"/playground/"), 512 * _KIB),  # the question of a visitor, which a form triples at most
+    (re.compile(r"/playground/(sets/)?"), 512 * _KIB),  # the question of a visitor, which a form triples at most
 )
 _REFUSAL = b"The body is larger than what this address takes.\n"
 

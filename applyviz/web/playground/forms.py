@@ -16,7 +16,8 @@ from applyviz.web.reviews.forms.reviews import MODES
 MOST_CHARACTERS = 250_000
 
 
-def _text(label: Any, rows: int, *, required: bool = False) -> forms.CharField:
+def make_text(label: Any, rows: int, *, required: bool = False) -> forms.CharField:
+    """Return a field for one text."""
     widget = forms.Textarea(attrs={"rows": rows, "class": "code", "spellcheck": "false"})
     return forms.CharField(label=label, required=required, strip=False, max_length=MOST_CHARACTERS, widget=widget)
 
@@ -24,11 +25,11 @@ def _text(label: Any, rows: int, *, required: bool = False) -> forms.CharField:
 class PlaygroundForm(forms.Form):
     """One playground input."""
 
-    manifest = _text(_("Manifest"), 18, required=True)
-    live = _text(_("Live object"), 18)
-    last_applied = _text(_("Last applied"), 8)
-    owners = _text(_("Field owners of live"), 6)
-    crds = _text(_("CustomResourceDefinitions"), 8)
+    manifest = make_text(_("Manifest"), 18, required=True)
+    live = make_text(_("Live object"), 18)
+    last_applied = make_text(_("Last applied"), 8)
+    owners = make_text(_("Field owners of live"), 6)
+    crds = make_text(_("CustomResourceDefinitions"), 8)
     mode = forms.ChoiceField(label=_("How to apply"), choices=MODES, initial=ApplyMode.SERVER.value)
     field_manager = forms.CharField(
         label=_("Field manager"),

@@ -92,6 +92,8 @@ def find_question(key: str, *, pool: limited.Pool) -> PlaygroundQuestion:
         url = f"{reverse('guide:show-page', args=[page])}#{key}"
         return PlaygroundQuestion(key, open_example(example), EXAMPLES_AT, example.title, url)
     kept = playgrounds.open_input(key)
+    if "manifest" not in kept.content:
+        raise NotVisibleError("this link is to a question about a set")
     given = PlaygroundQuery.from_json(kept.content)
     return PlaygroundQuestion(key, given, kept.created_at.strftime(TIME), expires_at=kept.expires_at, pool=pool)
 

@@ -3,72 +3,47 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
 
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext as _
 
 from applyviz import clock
 from applyviz.guide import limited
 from applyviz.guide.given import PlaygroundQuery, PlaygroundQueryError
-from applyviz.web.frame.reauthentication import find_address
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
 from applyviz.web.playground import answers
 from applyviz.web.playground import pages as presenter
 from applyviz.web.playground.forms import PlaygroundForm
+from applyviz.web.playground.visitors import admit, ask_later, find_pool, is_visitor
 from applyviz.web.reviews.forms.reviews import ObjectForm
 from applyviz.web.reviews.pane.object_content import AloneChoice, ObjectView
-from applyviz.web.templatetags.applyviz import moment_text
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.ops import playgrounds
 
 
-def _is_visitor(request: PageRequest) -> bool:
-    """Return whether the request has no signed-in person."""
-    return not request.user.pk
-
-
-def _admit(request: PageRequest) -> datetime | None:
-    """Count an input; return until when an account, else an address, must wait."""
-    return playgrounds.admit(str(request.user.pk or find_address(request)), is_visitor=_is_visitor(request))
-
-
-def _pool_of(request: PageRequest) -> limited.Pool:
-    return limited.VISITORS if _is_visitor(request) else limited.PEOPLE
-
-
 def _put(request: PageRequest, given: PlaygroundQuery) -> str:
     """Compute an answer, so that only computable input is stored; return its key. Raises `PlaygroundQueryError`."""
-    if _is_visitor(request):
+    if is_visitor(request):
         limited.check_size(given)
     at, key = clock.now(), playgrounds.make_key()
     now, url = at.strftime(presenter.TIME), presenter.answer_url(key)
-    question = answers.ChildQuestion(key, given, now, url, _pool_of(request), is_masked=False)
+    question = answers.ChildQuestion(key, given, now, url, find_pool(request), is_masked=False)
     answer = answers.ask(question, AloneChoice())
     playgrounds.keep_input(key, answer.kept.to_json(), at=at)
     return key
-
-
-def _ask_later(request: PageRequest, form: PlaygroundForm, until: datetime) -> HttpResponse:
-    form.add_error(None, _("Too many requests. Try again at %(at)s.") % {"at": moment_text(until, "clock")})
-    context = {"form": form, "groups": presenter.list_example_groups()}
-    wait = max(1, int((until - clock.now()).total_seconds()))
-    answer = render(request, "playground/playground.html", context, status=429)
-    answer["Retry-After"] = str(wait)
-    return answer
 
 
 @requires(Action.EXPLORE, "GET", "HEAD", "POST")
 def ask(request: PageRequest) -> HttpResponse:
     """Show an empty playground, or store a submitted input and redirect to its answer."""
     form = PlaygroundForm(request.POST or None)
-    until = _admit(request) if request.method == "POST" else None
+    until = admit(request) if request.method == "POST" else None
     if until is not None:
-        return _ask_later(request, form, until)
+        more = {"groups": presenter.list_example_groups()}
+        return ask_later(request, "playground/playground.html", form, until, more)
     if request.method == "POST" and form.is_valid():
         try:
             key = _put(request, form.given)
@@ -95,7 +70,7 @@ def show_tab(request: PageRequest, key: str, tab: str) -> HttpResponse:
 
 
 def _show(request: PageRequest, key: str, view: ObjectView) -> HttpResponse:
-    question = presenter.find_question(key, pool=_pool_of(request))
+    question = presenter.find_question(key, pool=find_pool(request))
     choice = replace(ObjectForm.read_choice(request.GET), view=view)
     pane = SafeString(presenter.render_pane(question, choice))  # rendered by a template
     if is_fragment(request):
@@ -109,6 +84,6 @@ def _show(request: PageRequest, key: str, view: ObjectView) -> HttpResponse:
 @requires(Action.EXPLORE)
 def show_field(request: PageRequest, key: str, index: int) -> HttpResponse:
     """Show the schema of one field of an answer."""
-    about = presenter.present_question_field(presenter.find_question(key, pool=_pool_of(request)), index)
+    about = presenter.present_question_field(presenter.find_question(key, pool=find_pool(request)), index)
     name = "reviews/_schema.html" if is_fragment(request) else "reviews/schema.html"
     return render(request, name, {"about": about})

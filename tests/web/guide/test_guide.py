@@ -5,6 +5,7 @@ from django.urls import reverse
 
 from applyviz.guide import library
 from applyviz.guide.finding import find_pages
+from applyviz.guide.opening import open_set
 from applyviz.guide.pages import PagePart
 
 NAMES = [entry.page.name for entry in library.list_entries()]
@@ -33,8 +34,10 @@ def test_page_draws_each_example_and_opens_it(client, db, name):
     assert text.count('<table class="merge-table"') == text.count('<details class="rest">') == len(tables)
     opened = [key for key in examples if f'href="{reverse("playground:show-answer", args=[key])}"' in text]
     assert opened == [key for key, example in examples.items() if not example.is_set]
+    sets = [key for key, example in examples.items() if open_set(example) is not None]
+    assert [key for key in examples if f'href="{reverse("playground:show-set", args=[key])}"' in text] == sets
     without = [example for example in examples.values() if example.is_set]
-    assert text.count("No form: ") == len(without) - len(tables)
+    assert text.count("No form: ") == len(without) - len(tables) - len(sets)
     assert text.count("Each row is a separate input") == len(tables)
     assert ".md)" not in text
 

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext
 
-from applyviz.engine.planning.model.plan import Operation, Staying, StayReason
+from applyviz.engine.planning.model.plan import Operation, Staying
 from applyviz.records.models import Plan
 from applyviz.web.components.badges import OBJECT_STYLES
 from applyviz.web.components.notices import Notice
+from applyviz.web.components.stay_reasons import explain_stay
 from applyviz.web.reviews.pages.plan_context import PlanContext
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.plans.left_behind import list_staying
 
 _LISTED = 10
-_WHY: dict[StayReason, str | Promise] = {
-    StayReason.NOT_APPLIED: gettext_lazy("it matches, but it has no last-applied annotation"),
-    StayReason.KIND: gettext_lazy("its kind is not in the allowlist"),
-    StayReason.NAMESPACE: gettext_lazy("no object of the files is in its namespace"),
-    StayReason.SELECTOR: gettext_lazy("the selector does not match it"),
-    StayReason.NO_MEMBER: gettext_lazy("it is not a member of this ApplySet"),
-    StayReason.EXCEPTED: gettext_lazy("the options of this review never prune its kind"),
-}
-
-
-def explain_stay(staying: Staying) -> str:
-    """Return why prune leaves an object."""
-    return str(_WHY[staying.why])
 
 
 def _describe(staying: Staying) -> str:
@@ -35,7 +22,7 @@ def _describe(staying: Staying) -> str:
     named = f"{ref.gvk.kind}/{ref.name}"
     if ref.namespace:
         named = _("%(object)s in %(namespace)s") % {"object": named, "namespace": ref.namespace}
-    return f"{named}: {explain_stay(staying)}"
+    return f"{named}: {explain_stay(staying.why)}"
 
 
 def list_stays(plan: Plan, person: Person) -> list[dict[str, str]]:
@@ -46,7 +33,7 @@ def list_stays(plan: Plan, person: Person) -> list[dict[str, str]]:
             "kind": one.ref.gvk.kind,
             "namespace": one.ref.namespace,
             "name": one.ref.name,
-            "reason": explain_stay(one),
+            "reason": explain_stay(one.why),
         }
         for one in list_staying(plan, for_user=person)
     ]

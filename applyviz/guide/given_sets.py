@@ -1,0 +1,155 @@
+"""The playground's input for a set: manifests, the objects of a cluster, and what is done with both."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+
+from applyviz.engine.objects.errors import ManifestError
+from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.requests.argv import parse_apply
+from applyviz.engine.requests.flags import UsageError
+from applyviz.engine.requests.options import (
+    CLIENT_SIDE_MANAGER,
+    ApplyMode,
+    ApplyOptions,
+    Propagation,
+    Prune,
+    PruneMode,
+    SetAction,
+)
+
+FILE = "manifests.yaml"
+_CASCADE = "--cascade="
+_ENVIRONMENT = "KUBECTL_APPLYSET=true"
+
+
+class SetWay(StrEnum):
+    """What happens to the objects: an apply without prune, an apply with one of its two ways, or a deletion."""
+
+    KEEP = PruneMode.NONE.value
+    ALLOWLIST = PruneMode.ALLOWLIST.value
+    APPLYSET = PruneMode.APPLYSET.value
+    DELETE = SetAction.DELETE.value
+
+
+@dataclass(frozen=True, slots=True)
+class SetQuery:
+    """One question about a set.
+
+    - `before`: the manifests of the last apply, which a cluster has applied in the same way; `cluster`: its other
+      objects as they are. The fields of a way that is not chosen do not count; no `selector` means `--all`.
+    """
+
+    manifest: str
+    before: str = ""
+    cluster: str = ""
+    way: SetWay = SetWay.ALLOWLIST
+    namespace: str = "default"
+    selector: str = ""
+    allowlist: tuple[str, ...] = ()
+    applyset: str = ""
+    propagation: Propagation = Propagation.BACKGROUND
+
+    def to_json(self) -> JSONObject:
+        """Return the question as plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: JSONObject) -> SetQuery:
+        """Return the question from the JSON of `to_json`."""
+        allowlist, propagation = tuple(data["allowlist"]), Propagation(data["propagation"])
+        return cls(**{**data, "way": SetWay(data["way"]), "allowlist": allowlist, "propagation": propagation})
+
+    @property
+    def is_deletion(self) -> bool:
+        """Whether the objects that the manifests name are deleted."""
+        return self.way is SetWay.DELETE
+
+    @property
+    def names_namespace(self) -> bool:
+        """Whether the command names the namespace: an ApplySet needs it, and others than `default` have to be named."""
+        return self.way is SetWay.APPLYSET or self.namespace != "default"
+
+    @property
+    def options(self) -> ApplyOptions:
+        """Return the options of the plan."""
+        if self.is_deletion:
+            return ApplyOptions(action=SetAction.DELETE, namespace=self.namespace, propagation=self.propagation)
+        return self.apply_options
+
+    @property
+    def apply_options(self) -> ApplyOptions:
+        """Return the options of the apply: that of the manifests, and the earlier one that made the cluster."""
+        is_listed = self.way is SetWay.ALLOWLIST
+        prune = Prune()
+        if is_listed:
+            prune = Prune(PruneMode.ALLOWLIST, self.allowlist, is_all=not self.selector)
+        elif self.way is SetWay.APPLYSET:
+            prune = Prune(PruneMode.APPLYSET, applyset=self.applyset)
+        return ApplyOptions(
+            mode=ApplyMode.CLIENT,
+            field_manager=CLIENT_SIDE_MANAGER,
+            namespace=self.namespace,
+            is_namespace_enforced=self.names_namespace,
+            selector=self.selector if is_listed else "",
+            prune=prune,
+        )
+
+    @property
+    def command(self) -> str:
+        """Return the command of kubectl that does the same with the manifests in one file."""
+        verb = "delete" if self.is_deletion else "apply"
+        return " ".join((*_list_environment(self), "kubectl", verb, "-f", FILE, *map(shlex.quote, _list_flags(self))))
+
+
+def _list_environment(given: SetQuery) -> tuple[str, ...]:
+    return (_ENVIRONMENT,) if given.way is SetWay.APPLYSET else ()
+
+
+def _list_flags(given: SetQuery) -> tuple[str, ...]:
+    named = ("-n", given.namespace) if given.names_namespace else ()
+    match given.way:
+        case SetWay.ALLOWLIST:
+            chosen = ("-l", given.selector) if given.selector else ("--all",)
+            return ("--prune", *chosen, *(f"--prune-allowlist={kind}" for kind in given.allowlist), *named)
+        case SetWay.APPLYSET:
+            return ("--prune", f"--applyset={given.applyset}", *named)
+        case SetWay.DELETE:
+            return ("--ignore-not-found", f"{_CASCADE}{given.propagation.value.lower()}", *named)
+        case SetWay.KEEP:
+            return named
+
+
+def _read_deletion(words: list[str]) -> Propagation:
+    named = next((word.removeprefix(_CASCADE) for word in words if word.startswith(_CASCADE)), "background")
+    return Propagation(named.capitalize())
+
+
+def read_command(command: str, manifest: str, cluster: str, *, namespace: str) -> SetQuery:
+    """Return the question that a command of kubectl asks; `namespace` is that of its context.
+
+    - Raises `ManifestError` for a command that kubectl refuses before it reads anything.
+    """
+    words = shlex.split(command)
+    start = words.index("kubectl")
+    given = SetQuery(manifest, cluster=cluster, namespace=namespace)
+    if words[start + 1] == "delete":
+        return replace(given, way=SetWay.DELETE, propagation=_read_deletion(words))
+    environment = dict(word.partition("=")[::2] for word in words[:start])
+    try:
+        options = parse_apply(words[start + 1 :], environment, namespace=namespace).options
+    except UsageError as error:
+        raise ManifestError(str(error)) from None
+    prune = options.prune
+    if prune.mode is PruneMode.APPLYSET and not options.is_namespace_enforced:
+        raise ManifestError("namespace is required to use namespace-scoped ApplySet")
+    return replace(
+        given,
+        way=SetWay(prune.mode.value),
+        namespace=options.namespace,
+        selector=options.selector,
+        allowlist=prune.allowlist,
+        applyset=prune.applyset,
+    )

@@ -1,0 +1,282 @@
+"""Calculate what an apply with prune, or a deletion, does to the objects of a cluster that was given as text.
+
+The plan is that of reviews (`SetPlanner`), against a cluster in memory; then the deletions of the plan are sent to that
+cluster, and what its finalizers and its garbage collector make of them is read back. Nothing else is calculated here.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from applyviz.engine.diff.masking import MaskPolicy, mask
+from applyviz.engine.diff.yaml_text import render_yaml
+from applyviz.engine.manifests.documents import ManifestDocument, ParsedFile
+from applyviz.engine.objects.errors import ApplyVizError, SchemaError
+from applyviz.engine.objects.exchange import Request
+from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.values import JSONObject, get_at
+from applyviz.engine.planning.model.plan import Operation, PlannedObject, PlannedSet, StayReason
+from applyviz.engine.planning.objects.context import EarlierRun, PlanningContext
+from applyviz.engine.planning.sets.planner import SetPlanner, drive
+from applyviz.engine.risks.model import Risk
+from applyviz.engine.schema.sources import SourceChain
+from applyviz.guide.given import PlaygroundQueryError, PlaygroundQueryProblem
+from applyviz.guide.given_sets import SetQuery
+from applyviz.guide.held_cluster import HeldCluster, HeldObject, is_of_kind, read_definitions
+from applyviz.guide.playground import encode_data, explain_problems, find_policy, read_text
+from applyviz.sandbox.api.estimates import with_estimates
+
+TEXTS = ("manifest", "before", "cluster")
+_FOREGROUND = "foregroundDeletion"
+
+
+class SetOutcome(StrEnum):
+    """What becomes of one object.
+
+    - COLLECTED: the garbage collector deletes it, or its namespace or its definition takes it along.
+    - WAITING: it is marked for deletion, and stays until its finalizers are removed.
+    - ORPHANED: an owner of it is deleted, and it stays without.
+    """
+
+    CREATED = "created"
+    UPDATED = "updated"
+    UNCHANGED = "unchanged"
+    PRUNED = "pruned"
+    DELETED = "deleted"
+    COLLECTED = "collected"
+    WAITING = "waiting"
+    ORPHANED = "orphaned"
+    KEPT = "kept"
+    ABSENT = "absent"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class SetRow:
+    """One object and what becomes of it.
+
+    - `is_planned`: the plan deletes it itself; `taker`: what takes it along, or left it behind; `finalizers`: what it
+      waits for; `stays`: why prune leaves it, None where no rule of prune says so; `error`: why it is refused.
+    """
+
+    ref: ObjectRef
+    outcome: SetOutcome
+    is_planned: bool = False
+    taker: ObjectRef | None = None
+    finalizers: tuple[str, ...] = ()
+    stays: StayReason | None = None
+    error: str = ""
+    risks: tuple[Risk, ...] = ()
+
+    @property
+    def waits_for_dependents(self) -> bool:
+        """Whether dependents that have finalizers keep it."""
+        return self.finalizers == (_FOREGROUND,)
+
+
+@dataclass(frozen=True, slots=True)
+class SetAnswer:
+    """The rows, those that go first, and the problems of the set, which keep everything from being pruned."""
+
+    rows: tuple[SetRow, ...]
+    problems: tuple[str, ...] = ()
+
+
+_WRITES = {
+    Operation.CREATE: SetOutcome.CREATED,
+    Operation.UPDATE: SetOutcome.UPDATED,
+    Operation.REPLACE: SetOutcome.UPDATED,
+    Operation.UNCHANGED: SetOutcome.UNCHANGED,
+    Operation.NOT_FOUND: SetOutcome.ABSENT,
+}
+_DELETIONS = (Operation.PRUNE, Operation.DELETE)
+_ORDER = tuple(SetOutcome)
+_GOES_FIRST = (SetOutcome.PRUNED, SetOutcome.DELETED, SetOutcome.COLLECTED, SetOutcome.WAITING, SetOutcome.ORPHANED)
+
+
+def read_texts(given: SetQuery) -> dict[str, ParsedFile]:
+    """Return the texts as objects.
+
+    - Raises `PlaygroundQueryError` with every problem of every text.
+    """
+    files = {part: read_text(part, getattr(given, part)) for part in TEXTS}
+    problems = [problem for file in files.values() for problem in explain_problems(file)]
+    if not files["manifest"].documents and not problems:
+        problems.append(PlaygroundQueryProblem("manifest", "expected at least one object"))
+    if problems:
+        raise PlaygroundQueryError(tuple(problems))
+    return files
+
+
+def _encode(document: ManifestDocument) -> ManifestDocument:
+    return replace(document, obj=encode_data(document.obj))
+
+
+def _fill(files: Mapping[str, ParsedFile], catalog: SourceChain, given: SetQuery, now: str) -> HeldCluster:
+    """Return the cluster: first its definitions, then what was applied, then its other objects."""
+    cluster = HeldCluster(catalog, namespace=given.namespace, now=now)
+    problems: list[PlaygroundQueryProblem] = []
+    others = files["cluster"].documents
+    definitions = [one for one in others if one.ref.gvk.kind == "CustomResourceDefinition"]
+    rest = [one for one in others if one not in definitions]
+    for document in definitions:
+        problems += _name_problem(document, cluster.hold(document))
+    if files["before"].documents:
+        applied = replace(files["before"], documents=tuple(map(_encode, files["before"].documents)))
+        found = cluster.apply(applied, given.apply_options)
+        problems += [PlaygroundQueryProblem("before", reason) for reason in found]
+    for document in map(_encode, rest):
+        problems += _name_problem(document, cluster.hold(document))
+    if problems:
+        raise PlaygroundQueryError(tuple(problems))
+    cluster.add_namespaces(files["manifest"].documents)
+    return cluster
+
+
+def _name_problem(document: ManifestDocument, reason: str) -> Iterator[PlaygroundQueryProblem]:
+    if reason:
+        yield PlaygroundQueryProblem("cluster", f"line {document.position.line}: {reason}")
+
+
+def _plan(documents: Sequence[ManifestDocument], cluster: HeldCluster, given: SetQuery, now: str) -> PlannedSet:
+    options = given.options
+    earlier = EarlierRun("", options, (), tuple(one.ref for one in cluster.objects))
+    context = PlanningContext(cluster.catalog, now, earlier=None if given.is_deletion else earlier)
+    planner = SetPlanner([_encode(one) for one in documents], options=options, context=with_estimates(context))
+    for _change in drive(planner, lambda requests: [cluster.answer(request) for request in requests]):
+        pass
+    return planner.plan()
+
+
+def _delete(plan: PlannedSet, cluster: HeldCluster) -> None:
+    """Send the deletions of a plan in its order; one that the deletion of another took along is gone."""
+    for change in plan.changes:
+        for request in change.requests:
+            if request.method == "DELETE":
+                body = {key: value for key, value in request.body.items() if key != "preconditions"}
+                cluster.answer(Request("DELETE", request.path, request.query, request.content_type, body))
+
+
+def _find_taker(held: HeldObject, gone: Sequence[HeldObject]) -> ObjectRef | None:
+    """Return the deleted object that an object belonged to: an owner, its namespace, or the definition of its kind."""
+    owners = {owner.get("uid") for owner in get_at(held.obj, ("metadata", "ownerReferences")) or ()}
+    for one in gone:
+        is_space = one.ref.gvk.kind == "Namespace" and one.ref.name == held.ref.namespace
+        if one.uid in owners or is_space or is_of_kind(held.ref, one.obj):
+            return one.ref
+    return None
+
+
+def _lost_owner(held: HeldObject, now: JSONObject) -> bool:
+    before, after = (get_at(one, ("metadata", "ownerReferences")) or () for one in (held.obj, now))
+    return len(after) < len(before)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """What the cluster has after the deletions, and which of its objects are being deleted or gone."""
+
+    now: Mapping[str, JSONObject | None]
+    going: tuple[HeldObject, ...]
+
+
+def _read_end(cluster: HeldCluster) -> _Ended:
+    now = {one.path: cluster.read(one.path) for one in cluster.objects}
+    going = [one for one in cluster.objects if get_at(now[one.path] or _GONE, ("metadata", "deletionTimestamp"))]
+    return _Ended(now, tuple(going))
+
+
+_GONE: JSONObject = {"metadata": {"deletionTimestamp": "gone"}}
+
+
+def _end_row(held: HeldObject, ended: _Ended, change: PlannedObject | None, stays: StayReason | None) -> SetRow:
+    """Return what became of an object of the cluster that no write of the plan is about."""
+    row, found = SetRow(held.ref, SetOutcome.KEPT), ended.now[held.path]
+    taker = _find_taker(held, ended.going)
+    if change is not None:
+        row = replace(row, is_planned=True, risks=change.risks)
+    if found is None:
+        pruned = SetOutcome.PRUNED if change is not None and change.operation is Operation.PRUNE else SetOutcome.DELETED
+        return replace(row, outcome=SetOutcome.COLLECTED if change is None else pruned, taker=taker)
+    if held in ended.going:
+        finalizers = tuple(get_at(found, ("metadata", "finalizers")) or get_at(found, ("spec", "finalizers")) or ())
+        return replace(row, outcome=SetOutcome.WAITING, finalizers=finalizers, taker=taker)
+    is_orphan = _lost_owner(held, found)
+    return replace(row, outcome=SetOutcome.ORPHANED, taker=taker) if is_orphan else replace(row, stays=stays)
+
+
+def _list_writes(plan: PlannedSet) -> Iterator[SetRow]:
+    """Yield a row for each object that the plan writes, refuses or does not find."""
+    for change in plan.changes:
+        if change.operation not in _DELETIONS:
+            outcome = _WRITES.get(change.operation, SetOutcome.REFUSED)
+            yield SetRow(change.ref, outcome, error=change.error, risks=change.risks)
+
+
+def _list_rows(plan: PlannedSet, cluster: HeldCluster) -> Iterator[SetRow]:
+    deletions = {change.ref.key: change for change in plan.changes if change.operation in _DELETIONS}
+    stays = {one.ref.key: one.why for one in plan.staying}
+    ended = _read_end(cluster)
+    written = {row.ref.key: row for row in _list_writes(plan)}
+    for held in cluster.objects:
+        key = held.ref.key
+        row = _end_row(held, ended, deletions.get(key), stays.get(key))
+        if key not in written or row.outcome in _GOES_FIRST:
+            yield row
+            written.pop(key, None)
+    yield from written.values()
+
+
+def _rank(row: SetRow) -> tuple[int, int]:
+    return (0 if row.outcome in _GOES_FIRST else 1, _ORDER.index(row.outcome))
+
+
+def explain_set(given: SetQuery, *, now: str) -> SetAnswer:
+    """Return what becomes of every object that the manifests name or the cluster has.
+
+    - `now` is RFC 3339 in UTC. Raises `PlaygroundQueryError`.
+    """
+    files = read_texts(given)
+    catalog = _read_catalog((*files["cluster"].documents, *files["before"].documents))
+    cluster = _fill(files, catalog, given, now)
+    try:
+        plan = _plan(files["manifest"].documents, cluster, given, now)
+    except ApplyVizError as error:
+        raise PlaygroundQueryError((PlaygroundQueryProblem("manifest", str(error)),)) from None
+    _delete(plan, cluster)
+    rows = sorted(_list_rows(plan, cluster), key=_rank)
+    return SetAnswer(tuple(rows), tuple(problem.reason for problem in plan.problems))
+
+
+def _read_catalog(documents: Iterable[ManifestDocument]) -> SourceChain:
+    try:
+        return read_definitions(documents)
+    except SchemaError as error:
+        raise PlaygroundQueryError((PlaygroundQueryProblem("cluster", str(error)),)) from None
+
+
+def without_secrets(given: SetQuery) -> SetQuery:
+    """Return the question without secrets: texts that contain secrets are rewritten with masked values.
+
+    - Raises `PlaygroundQueryError`; an unreadable text cannot be masked.
+    """
+    files = read_texts(given)
+    documents = [document for file in files.values() for document in file.documents]
+    policy = find_policy(documents, [one for one in documents if one.ref.gvk.kind == "CustomResourceDefinition"])
+    key = secrets.token_bytes(32)
+    manifest, before, cluster = (_mask_text(getattr(given, part), files[part], key, policy) for part in TEXTS)
+    return replace(given, manifest=manifest, before=before, cluster=cluster)
+
+
+def _mask_text(text: str, file: ParsedFile, key: bytes, policy: MaskPolicy) -> str:
+    """Return a text, rewritten with masked values if it contains secrets."""
+    shown = [
+        mask(one.obj, gvk=one.ref.gvk, tag_key=key, scope="/".join(one.ref.key), policy=policy)
+        for one in file.documents
+    ]
+    pairs = zip(file.documents, shown, strict=True)
+    has_secrets = any(one.ref.gvk.kind == "Secret" or masked != one.obj for one, masked in pairs)
+    return "---\n".join(render_yaml(None, masked) for masked in shown) if has_secrets else text

@@ -1,0 +1,66 @@
+"""The form of the playground for sets: manifests, the objects of a cluster, and how they are pruned or deleted."""
+
+from __future__ import annotations
+
+from django import forms
+from django.core.validators import RegexValidator
+from django.utils.translation import gettext as _now
+from django.utils.translation import gettext_lazy as _
+
+from applyviz.engine.requests.options import Propagation
+from applyviz.engine.requests.replacement import read_names
+from applyviz.guide.given import PlaygroundQueryError
+from applyviz.guide.given_sets import SetQuery, SetWay
+from applyviz.web.components.propagations import PROPAGATIONS
+from applyviz.web.playground.forms import make_text
+from applyviz.web.reviews.forms.prune import PruneFields
+
+WAYS = [
+    (SetWay.ALLOWLIST.value, _("Prune by allowlist")),
+    (SetWay.APPLYSET.value, _("Prune by ApplySet")),
+    (SetWay.KEEP.value, _("Apply without prune")),
+    (SetWay.DELETE.value, _("Delete")),
+]
+_NAME = RegexValidator(r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z", _("Use lowercase letters, digits and dashes."))
+
+
+class SetForm(PruneFields):
+    """One playground input about a set; kubectl has no list of kinds that are never pruned."""
+
+    manifest = make_text(_("Manifests"), 18, required=True)
+    before = make_text(_("Applied before"), 18)
+    cluster = make_text(_("Other live objects"), 18)
+    prune = forms.ChoiceField(label=_("What to do"), choices=WAYS, initial=SetWay.ALLOWLIST.value)
+    prune_all = forms.BooleanField(label=_("All objects, whatever their labels"), required=False)
+    namespace = forms.CharField(label=_("Namespace"), max_length=63, required=False, validators=[_NAME])
+    propagation = forms.ChoiceField(label=_("Dependents"), choices=PROPAGATIONS, required=False)
+    prune_except = None  # type: ignore[assignment]  # how a form leaves out a field of its base
+
+    @classmethod
+    def of(cls, given: SetQuery) -> SetForm:
+        """Return the form filled with an input."""
+        way, kinds = given.way.value, "\n".join(given.allowlist)
+        more = {"prune": way, "prune_allowlist": kinds, "prune_all": not given.selector}
+        return cls(initial={**given.to_json(), **more, "propagation": given.propagation.value})
+
+    @property
+    def given(self) -> SetQuery:
+        """Return the input for the calculation."""
+        chosen = self.cleaned_data
+        texts = {name: chosen[name].replace("\r\n", "\n") for name in ("manifest", "before", "cluster")}
+        return SetQuery(
+            **texts,
+            way=SetWay(chosen["prune"]),
+            namespace=chosen["namespace"] or "default",
+            selector="" if chosen["prune_all"] else chosen["selector"],
+            allowlist=read_names(chosen["prune_allowlist"]),
+            applyset=chosen["applyset"],
+            propagation=Propagation(chosen["propagation"] or Propagation.BACKGROUND.value),
+        )
+
+    def refuse(self, error: PlaygroundQueryError) -> None:
+        """Add each problem to its field."""
+        for problem in error.problems:
+            self.add_error(problem.part if problem.part in self.fields else None, problem.reason)
+        if not error.problems:
+            self.add_error(None, _now("This cannot be calculated."))
