@@ -1,4 +1,7 @@
-"""The data folder of a personal installation: one process uses it, and its database must be usable."""
+"""The data folder of a personal installation: one process uses it, and its database must be usable.
+
+The locked file holds the address at which that process serves, for the commands beside it.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from django.core.management import call_command
@@ -16,16 +20,46 @@ from django.db.migrations.loader import MigrationLoader
 
 from applyviz.records.models import AuditEntry
 
+_LOCK = "lock"
+_LONGEST = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class LockedFolder:
+    """The locked folder of this process."""
+
+    handle: int
+
+    def announce(self, address: str) -> None:
+        """Say at which address this process serves."""
+        os.ftruncate(self.handle, 0)
+        os.pwrite(self.handle, address.encode(), 0)
+
+
+def find_address(folder: Path) -> str:
+    """Return the address at which a process serves this folder; "" if none does."""
+    try:
+        handle = os.open(folder / _LOCK, os.O_RDONLY)
+    except OSError:
+        return ""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return os.pread(handle, _LONGEST, 0).decode()
+    finally:
+        os.close(handle)
+    return ""  # what is written there is of a process that ended
+
 
 @contextmanager
-def lock(folder: Path) -> Iterator[None]:
+def lock(folder: Path) -> Iterator[LockedFolder]:
     """Lock the folder for this process, before anything in it is read or deleted.
 
     - Raises `CommandError` when another process has it. The system releases the lock however the process ends.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise CommandError(
             f"cannot write to the data folder {folder} ({error.strerror}); choose another one: APPLYVIZ_HOME=FOLDER"
@@ -38,8 +72,10 @@ def lock(folder: Path) -> Iterator[None]:
             f"another applyviz uses the data folder {folder}; stop it first, or choose another one: "
             "APPLYVIZ_HOME=FOLDER"
         ) from error
+    locked = LockedFolder(handle)
+    locked.announce("")
     try:
-        yield
+        yield locked
     finally:
         os.close(handle)
 

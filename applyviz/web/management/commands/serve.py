@@ -48,6 +48,12 @@ def _bind(host: str, port: int) -> socket.socket:
     return listening
 
 
+def render_address(host: str, port: int) -> str:
+    """Return the URL that people of this machine open."""
+    shown = "localhost" if host in ("127.0.0.1", "::1", "0.0.0.0", "::") else host  # noqa: S104 - compared, not bound
+    return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
+
+
 def _end_cleanly(server: uvicorn.Server) -> None:
     """Let Ctrl-C only request the end from now on: an exception could be lost in the code that runs at that moment."""
 
@@ -87,9 +93,11 @@ class Command(BaseCommand):
         listening = _bind(options["host"], options["port"])
         if options["host"] not in settings.ALLOWED_HOSTS and options["host"] not in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
             settings.ALLOWED_HOSTS.append(options["host"])
-        with listening, data_folder.lock(Path(settings.APPLYVIZ_HOME)):
+        with listening, data_folder.lock(Path(settings.APPLYVIZ_HOME)) as folder:
             self._prepare(is_reset=options["reset"], has_demo=not options["no_demo"])
-            self._serve(listening, options["host"], listening.getsockname()[1])
+            address = render_address(options["host"], listening.getsockname()[1])
+            folder.announce(address)
+            self._serve(listening, address)
 
     def _prepare(self, *, is_reset: bool, has_demo: bool) -> None:
         if is_reset:
@@ -124,9 +132,8 @@ class Command(BaseCommand):
                 ) from error
         self._accounts_file.unlink(missing_ok=True)
 
-    def _greet(self, host: str, port: int) -> None:
-        shown = "localhost" if host in ("127.0.0.1", "::1", "0.0.0.0", "::") else host  # noqa: S104 - compared, not bound
-        self.stdout.write(f"\napplyviz is ready: http://{shown}:{port}/\n")
+    def _greet(self, address: str) -> None:
+        self.stdout.write(f"\napplyviz is ready: {address}/\n")
         if self._accounts_file.exists():
             self.stdout.write("Demo accounts (made for this installation):")
             for name, password in json.loads(self._accounts_file.read_text(encoding="utf-8")).items():
@@ -135,7 +142,7 @@ class Command(BaseCommand):
         self.stdout.write("Pages and worker are in this process. Ctrl-C stops everything.\n")
         self.stdout.flush()
 
-    def _serve(self, listening: socket.socket, host: str, port: int) -> None:
+    def _serve(self, listening: socket.socket, address: str) -> None:
         # Both are harmless here: static files come from their folders, and are small.
         warnings.filterwarnings("ignore", message="No directory at")
         warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous iterators")
@@ -152,7 +159,7 @@ class Command(BaseCommand):
         server = uvicorn.Server(config)
         _end_cleanly(server)
         worker.start()
-        self._greet(host, port)
+        self._greet(address)
         try:
             server.run(sockets=[listening])
         finally:
