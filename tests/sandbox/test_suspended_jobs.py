@@ -142,3 +142,58 @@ def test_policy_counts_each_write_of_an_empty_list(sandbox, spec, counts):
     for times in (1, 2):
         answer = sandbox.handle(Request("PATCH", f"{POLICIES}/p", {}, MERGE_PATCH, {"spec": spec}))
         assert answer.body["metadata"]["generation"] == 1 + times * counts
+
+
+@pytest.mark.parametrize(
+    ("field", "policy", "printed"),
+    [
+        (
+            "podFailurePolicy",
+            {"rules": [{"action": "Ignore", "onExitCodes": {"operator": "In", "values": [1, 2]}}]},
+            '{"Rules":[{"Action":"Ignore","OnExitCodes":{"ContainerName":null,"Operator":"In","Values":[1,2]},'
+            '"OnPodConditions":null}]}',
+        ),
+        (
+            "podFailurePolicy",
+            {"rules": [{"action": "Count", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]},
+            '{"Rules":[{"Action":"Count","OnExitCodes":null,'
+            '"OnPodConditions":[{"Type":"DisruptionTarget","Status":"True"}]}]}',
+        ),
+        ("podFailurePolicy", {"rules": None}, '{"Rules":null}'),
+        (
+            "successPolicy",
+            {"rules": [{"succeededCount": 1}]},
+            '{"Rules":[{"SucceededIndexes":null,"SucceededCount":1}]}',
+        ),
+        ("successPolicy", {"rules": None}, '{"Rules":null}'),
+    ],
+)
+def test_policy_that_may_not_change_is_printed_as_the_server_prints_it(sandbox, field, policy, printed):
+    make_job(sandbox, suspend=False)
+
+    answer = sandbox.handle(Request("PATCH", f"{JOBS}/once", {}, MERGE_PATCH, {"spec": {field: policy}}))
+
+    assert f"spec.{field}: Invalid value: {printed}: field is immutable" in answer.message
+
+
+@pytest.mark.parametrize(
+    ("field", "policy"),
+    [
+        ("podFailurePolicy", {"rules": [{"action": "Ignore", "onExitCodes": {"operator": "In", "values": [1]}}]}),
+        ("successPolicy", {"rules": [{"succeededCount": 1}]}),
+    ],
+)
+def test_policy_that_may_not_be_removed_is_null(sandbox, field, policy):
+    spec = {"completionMode": "Indexed", "completions": 2, field: policy}
+    template = {"spec": {"restartPolicy": "Never", "containers": [CONTAINER]}}
+    body = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "once"},
+        "spec": {**spec, "template": template},
+    }
+    assert sandbox.handle(Request("POST", JOBS, {}, JSON, body)).is_ok
+
+    answer = sandbox.handle(Request("PATCH", f"{JOBS}/once", {}, MERGE_PATCH, {"spec": {field: None}}))
+
+    assert f"spec.{field}: Invalid value: null: field is immutable" in answer.message

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from applyviz.engine.objects.values import JSONObject, is_same_json
-from applyviz.kubernetes.parity.status import FieldError, invalid
+from applyviz.kubernetes.parity.status import FieldError, invalid, invalid_struct
 
 IMMUTABLE = "field is immutable"
 
-_FIXED = ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
+_FIXED = ("completionMode", "backoffLimitPerIndex", "managedBy")
 _SCHEDULING = ("nodeSelector", "tolerations", "schedulingGates")
 
 
@@ -29,6 +29,50 @@ def validate_job_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldErro
         yield invalid("spec.template.spec", template["spec"], IMMUTABLE)
     for name in _FIXED:
         yield from _fix(name, spec, before)
+    for name, render in _POLICIES.items():
+        if not is_same_json(spec.get(name), before.get(name)):
+            yield invalid_struct(f"spec.{name}", render(spec.get(name)), IMMUTABLE)
+
+
+def _as_success_policy(policy: JSONObject | None) -> JSONObject | None:
+    """Return the policy as the Go struct that the server prints: every field, by its name in Go."""
+    if policy is None:
+        return None
+    rules = policy.get("rules")
+    return {"Rules": None if rules is None else [_as_success_rule(rule) for rule in rules]}
+
+
+def _as_success_rule(rule: JSONObject) -> JSONObject:
+    return {"SucceededIndexes": rule.get("succeededIndexes"), "SucceededCount": rule.get("succeededCount")}
+
+
+def _as_failure_policy(policy: JSONObject | None) -> JSONObject | None:
+    """Return the policy as the Go struct that the server prints: every field, by its name in Go."""
+    if policy is None:
+        return None
+    rules = policy.get("rules")
+    return {"Rules": None if rules is None else [_as_failure_rule(rule) for rule in rules]}
+
+
+def _as_failure_rule(rule: JSONObject) -> JSONObject:
+    codes, conditions = rule.get("onExitCodes"), rule.get("onPodConditions")
+    return {
+        "Action": rule.get("action") or "",
+        "OnExitCodes": None if codes is None else _as_exit_codes(codes),
+        "OnPodConditions": None if conditions is None else [_as_condition(one) for one in conditions],
+    }
+
+
+def _as_exit_codes(codes: JSONObject) -> JSONObject:
+    name, operator = codes.get("containerName"), codes.get("operator") or ""
+    return {"ContainerName": name, "Operator": operator, "Values": codes.get("values")}
+
+
+def _as_condition(condition: JSONObject) -> JSONObject:
+    return {"Type": condition.get("type") or "", "Status": condition.get("status") or ""}
+
+
+_POLICIES = {"podFailurePolicy": _as_failure_policy, "successPolicy": _as_success_policy}
 
 
 def _fix(name: str, spec: JSONObject, before: JSONObject) -> Iterator[FieldError]:
