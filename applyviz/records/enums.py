@@ -347,6 +347,7 @@ class AuditAction(models.TextChoices):
     HISTORY_PUBLISHED = "history.published", _("published a checkpoint")
     HISTORY_PRUNED = "history.pruned", _("deleted details (retention policy)")
     KEYS_ROTATED = "keys.rotated", _("re-encrypted secrets")
+    ROWS_RE_SIGNED = "keys.re_signed", _("re-signed rows")
     BACKUP_RESTORED = "backup.restored", _("restored the database from a backup")
     RETENTION_CHANGED = "retention.changed", _("changed a retention policy")
     LIVE_CHANGED = "live.changed", _("changed outside review")

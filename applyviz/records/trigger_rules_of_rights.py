@@ -111,5 +111,7 @@ OF_RIGHTS = (
         f"OLD.person_id <> NEW.person_id OR ({_COUNTED.format('OLD')} <> {_COUNTED.format('NEW')} AND {_WAS_EVER})",
         "a link does not change how many administrators there have been",
     ),
+    Guard("renewal_no_update", "records_renewedmac", "UPDATE", "", "renewed MACs are never changed"),
+    Guard("renewal_no_delete", "records_renewedmac", "DELETE", "", "renewed MACs are never deleted"),
     Guard("link_no_delete", "records_accountlink", "DELETE", "", "accounts that are one human stay one"),
 )

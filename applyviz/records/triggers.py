@@ -12,6 +12,7 @@
   is only ever undone.
 - A run needs a complete plan that applyviz applies, and no worker can take it without approvals spent on it.
 - A finished run never starts again, except a failed one by a row of its next attempt, which never changes.
+- A MAC of a row under a later key is only ever added.
 - A program approves nothing, and its owner nothing that it requested; tokens and mappings are only ever ended.
 
 They are installed after every migration because SQLite drops triggers when it rebuilds a table. On PostgreSQL these

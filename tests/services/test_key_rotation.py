@@ -98,4 +98,7 @@ def test_approvals_count_under_an_earlier_approval_key():
         counted = [shell(keys, app, COUNT) for keys in (first, kept, changed)]
 
         assert counted == [["1"], ["1"], ["0"]]
+        assert "no longer needed" in run_with(kept, app, "manage.py", "keys", "re-sign").stdout
+        assert shell(changed, app, COUNT) == ["1"]
+        assert "entries are intact" in run_with(changed, app, "manage.py", "audit", "verify").stdout
         assert shell(kept, app, AFTERWARDS) == ["x", "applied", "200"]

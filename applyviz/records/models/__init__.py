@@ -49,6 +49,7 @@ from applyviz.records.models.plans import ObjectChange, Plan, PlanDetails
 from applyviz.records.models.playgrounds import PlaygroundInput
 from applyviz.records.models.policies import Policy, PolicyVersion
 from applyviz.records.models.presets import Preset
+from applyviz.records.models.renewed_macs import RenewedMac
 from applyviz.records.models.repositories import RepositoryCredential
 from applyviz.records.models.reverts import Undo
 from applyviz.records.models.reviews import Review, ReviewScope, Target
@@ -108,6 +109,7 @@ __all__ = [
     "Preset",
     "PushDelivery",
     "PushWebhook",
+    "RenewedMac",
     "RepositoryCredential",
     "Resolution",
     "RetentionPolicy",

@@ -250,7 +250,7 @@ def list_change_requests(plan: Plan) -> list[ChangeRequest]:
     if not plan.digest:
         return []
     found = _list_change_requests(plan)
-    forged = [one for one in found if row_macs.find_fault(one)]
+    forged = [one for one, fault in row_macs.list_faults(found) if fault]
     genuine = [one for one in found if one not in forged and one.digest == plan.digest and one.withdrawn_at is None]
     scopes = policies.list_scopes(plan) if genuine else ()
     return [*forged, *(one for one in genuine if access.can(one.by, Action.APPROVE, scopes))]

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
@@ -21,8 +21,9 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.records.enums import AuditAction
-from applyviz.records.models import ApplyRun, Approval, AuditEntry, EmergencyApply, ScheduledStart
+from applyviz.records.models import ApplyRun, Approval, AuditEntry, EmergencyApply, RenewedMac, ScheduledStart
 from applyviz.workflow.audit.entries import list_entries
+from applyviz.workflow.foundation import renewed_macs
 
 _ACTIONS = {
     Approval: AuditAction.APPROVAL_GIVEN,
@@ -30,6 +31,7 @@ _ACTIONS = {
     ScheduledStart: AuditAction.START_SCHEDULED,
 }
 ApprovalRow = Approval | EmergencyApply | ScheduledStart
+_Row = TypeVar("_Row", bound=ApprovalRow)
 
 
 def _render(moment: datetime | None) -> str | None:
@@ -42,7 +44,10 @@ def _list_words(row: ApprovalRow) -> list[JSONValue]:
     return [row.reason, row.ticket, row.missing, row.policy_version] if isinstance(row, EmergencyApply) else []
 
 
-def _make(row: ApprovalRow, entry: AuditEntry, key: str) -> str:
+def _make(row: ApprovalRow, key: str) -> str:
+    entry = row.entry
+    if entry is None:
+        return ""  # the MAC of no row
     covered: list[JSONValue] = [
         _ACTIONS[type(row)].value,
         row.plan_id,
@@ -63,20 +68,30 @@ def vouch(row: ApprovalRow, entry: AuditEntry) -> None:
     """Set the audit entry and the MAC of an approval, emergency apply or scheduled start before it is stored."""
     if not settings.APPLYVIZ_APPROVAL_KEY:
         raise ImproperlyConfigured("APPLYVIZ_APPROVAL_KEY: it is not set here; web processes and workers hold it")
-    row.entry, row.mac = entry, _make(row, entry, settings.APPLYVIZ_APPROVAL_KEY)
+    row.entry = entry
+    row.mac = _make(row, settings.APPLYVIZ_APPROVAL_KEY)
+
+
+def list_faults(rows: Iterable[_Row]) -> Iterator[tuple[_Row, str]]:
+    """Yield each approval, emergency apply or scheduled start with why it is not genuine, "" when it is."""
+    for row, is_made in renewed_macs.check_macs(rows, _make):
+        entry = row.entry
+        if entry is None or not row.mac:
+            yield row, "no audit entry records it"
+        elif (entry.action, entry.actor_id, entry.plan_digest) != (_ACTIONS[type(row)], row.by_id, row.digest):
+            yield row, "its audit entry records something else"
+        else:
+            yield row, "" if is_made else "it was not made by this installation"
 
 
 def find_fault(row: ApprovalRow) -> str:
     """Return why an approval, emergency apply or scheduled start is not genuine; "" when it is."""
-    entry = row.entry
-    if entry is None or not row.mac:
-        return "no audit entry records it"
-    if (entry.action, entry.actor_id, entry.plan_digest) != (_ACTIONS[type(row)], row.by_id, row.digest):
-        return "its audit entry records something else"
-    keys = (settings.APPLYVIZ_APPROVAL_KEY, *settings.APPLYVIZ_APPROVAL_KEY_FALLBACKS)
-    if not any(hmac.compare_digest(_make(row, entry, key), row.mac) for key in keys if key):
-        return "it was not made by this installation"
-    return ""
+    return next(fault for _, fault in list_faults([row]))
+
+
+def list_renewals(rows: Sequence[ApprovalRow]) -> list[RenewedMac]:
+    """Return the MACs under the current key that genuine rows of one model still need, not yet stored."""
+    return renewed_macs.list_renewals(rows, _make)
 
 
 Revocations: TypeAlias = Mapping[tuple[int | None, str, int | None], Sequence[tuple[int, int]]]
@@ -124,7 +139,7 @@ def drop_ended(rows: QuerySet[Approval]) -> QuerySet[Approval]:
 
 def keep_genuine(rows: Iterable[Approval]) -> list[Approval]:
     """Return the approvals that this installation made."""
-    return [row for row in rows if not find_fault(row)]
+    return [row for row, fault in list_faults(rows) if not fault]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,20 +167,23 @@ class MACResult:
 
 
 def _list_forged(what: str, rows: Iterable[ApprovalRow]) -> Iterator[Forged]:
-    for row in rows:
-        fault = find_fault(row)
+    for row, fault in list_faults(rows):
         if fault:
             yield Forged(what, row.pk, row.by_name, row.plan.review.number, row.plan.number, fault)
 
 
+def list_rows() -> Iterator[tuple[str, QuerySet[ApprovalRow]]]:
+    """Yield the rows of each model whose MAC is checked here, with what a row is called, by primary key."""
+    models: tuple[tuple[str, type[ApprovalRow]], ...] = (
+        ("approval", Approval),
+        ("emergency apply", EmergencyApply),
+        ("scheduled start", ScheduledStart),
+    )
+    for what, model in models:
+        yield what, model._default_manager.select_related("entry", "plan__review").order_by("pk")
+
+
 def check_all() -> MACResult:
     """Check the MAC of every stored approval, emergency apply and scheduled start."""
-    approvals = Approval.objects.select_related("entry", "plan__review").order_by("pk")
-    emergencies = EmergencyApply.objects.select_related("entry", "plan__review").order_by("pk")
-    schedules = ScheduledStart.objects.select_related("entry", "plan__review").order_by("pk")
-    forged = (
-        *_list_forged("approval", approvals.iterator(chunk_size=2_000)),
-        *_list_forged("emergency apply", emergencies.iterator(chunk_size=2_000)),
-        *_list_forged("scheduled start", schedules.iterator(chunk_size=2_000)),
-    )
-    return MACResult(approvals.count(), emergencies.count(), forged)
+    forged = (one for what, rows in list_rows() for one in _list_forged(what, rows.iterator(chunk_size=2_000)))
+    return MACResult(Approval.objects.count(), EmergencyApply.objects.count(), tuple(forged))

@@ -216,8 +216,7 @@ def _list_ends() -> Iterator[BadRight]:
 
 
 def _list_comments() -> Iterator[BadRight]:
-    for comment in Comment.objects.order_by("pk").iterator(chunk_size=2_000):
-        fault = row_macs.find_fault(comment)
+    for comment, fault in row_macs.list_faults(Comment.objects.order_by("pk").iterator(chunk_size=2_000)):
         if fault:
             yield BadRight("comment", comment.pk, f"by account {comment.by_id}", fault)
     added = list_entries(AuditAction.COMMENT_ADDED).filter(detail__has_key="comment")

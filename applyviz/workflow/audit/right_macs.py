@@ -16,30 +16,22 @@ from django.contrib.auth.models import User
 from applyviz.engine.objects.accessors import map_or_empty
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import (
-    Acknowledgment,
-    BranchPush,
     ChangeRequest,
-    Cluster,
-    CommitIdentity,
+    Comment,
     CommitRange,
     ConflictRule,
     Following,
     Grant,
     IdentityMapping,
-    PendingChange,
     Plan,
     Policy,
     PolicyVersion,
-    RepositoryCredential,
-    RetentionPolicy,
-    RunAttempt,
-    ServiceAccount,
-    SourceRevision,
     TeamMember,
 )
+from applyviz.workflow.audit import vouched_rows
 from applyviz.workflow.audit.entries import list_entries
 from applyviz.workflow.foundation import account_macs, row_macs
-from applyviz.workflow.foundation.row_macs import OfSource, RightRow, VouchedRow
+from applyviz.workflow.foundation.row_macs import RightRow, VouchedRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +48,7 @@ class BadRight:
 
 
 def _list_forged(what: str, rows: Iterable[VouchedRow]) -> Iterator[BadRight]:
-    for row in rows:
-        fault = row_macs.find_fault(row)
+    for row, fault in row_macs.list_faults(rows):
         if fault:
             yield BadRight(what, row.pk, str(row), fault)
 
@@ -173,11 +164,16 @@ _WORDS = {
 }
 
 
+def list_forged_aspects(person: User) -> Iterator[BadRight]:
+    """Yield what this installation did not set of an account."""
+    for aspect in account_macs.find_forged(person, *_WORDS):
+        yield BadRight("account", person.pk, person.get_username(), _WORDS[aspect])
+
+
 def _list_forged_accounts() -> Iterator[BadRight]:
     people = User.objects.select_related("link", "account_mac").order_by("pk")
     for person in people.iterator(chunk_size=2_000):
-        for aspect in account_macs.find_forged(person, *_WORDS):
-            yield BadRight("account", person.pk, person.get_username(), _WORDS[aspect])
+        yield from list_forged_aspects(person)
 
 
 def _list_accounts_not_as_recorded() -> Iterator[BadRight]:
@@ -216,50 +212,18 @@ def _list_missing_commits() -> Iterator[BadRight]:
             yield BadRight("commits of audit entry", sequence, about, "they are missing")
 
 
-def _list_forged_sources() -> Iterator[BadRight]:
-    """Yield what says who brought manifests, and who may fetch them, and was not made by this installation."""
-    for what, model in _OF_SOURCES:
-        yield from _list_forged(what, model._default_manager.order_by("pk").iterator(chunk_size=500))
-
-
-_OF_SOURCES: tuple[tuple[str, type[OfSource]], ...] = (
-    ("source of manifests", SourceRevision),
-    ("followed branch", Following),
-    ("commits of plan", CommitRange),
-    ("push", BranchPush),
-    ("credential", RepositoryCredential),
-)
-
-
 def check_rights() -> tuple[BadRight, ...]:
     """Return every row that is forged, and every right that is missing or was revived."""
-    grants = Grant.objects.select_related("entry").order_by("pk")
-    members = TeamMember.objects.select_related("entry", "team").order_by("pk")
-    versions = PolicyVersion.objects.select_related("entry").order_by("pk")
+    rows = ((what, found) for what, found in vouched_rows.list_vouched() if found.model is not Comment)
     return (
-        *_list_forged("grant", grants.iterator(chunk_size=2_000)),
-        *_list_forged("membership", members.iterator(chunk_size=2_000)),
-        *_list_forged("acknowledgment", Acknowledgment.objects.order_by("pk").iterator(chunk_size=2_000)),
-        *_list_forged("request for changes", ChangeRequest.objects.order_by("pk").iterator(chunk_size=2_000)),
+        *(bad for what, found in rows for bad in _list_forged(what, found.iterator(chunk_size=500))),
         *_list_removed_requests(),
-        *_list_forged("plan", Plan.objects.order_by("pk").iterator(chunk_size=2_000)),
-        *_list_forged("conflict rule", ConflictRule.objects.order_by("pk")),
         *_list_revived_rules(),
-        *_list_forged("change that waits for an administrator", PendingChange.objects.order_by("pk")),
-        *_list_forged("mapping", IdentityMapping.objects.order_by("pk").iterator(chunk_size=2_000)),
         *_list_mappings_not_as_recorded(),
-        *_list_forged("commit identity", CommitIdentity.objects.exclude(verified_at=None).order_by("pk").iterator()),
-        *_list_forged("service account", ServiceAccount.objects.order_by("pk")),
-        *_list_forged("attempt", RunAttempt.objects.order_by("pk")),
-        *_list_forged("masking of cluster", Cluster.objects.filter(masks_credentials=False).defer("credential")),
-        *_list_forged("retention policy", RetentionPolicy.objects.order_by("pk")),
         *_list_revived("grant", Grant, AuditAction.ROLE_ENDED),
         *_list_revived("member", TeamMember, AuditAction.TEAM_CHANGED),
-        *_list_forged("policy version", versions.iterator(chunk_size=2_000)),
-        *_list_forged("policy", Policy.objects.exclude(archived_at=None).order_by("pk")),
         *_list_missing(),
         *_list_policies_not_as_recorded(),
-        *_list_forged_sources(),
         *_list_missing_commits(),
         *_list_forged_accounts(),
         *_list_accounts_not_as_recorded(),

@@ -90,7 +90,11 @@ def _check_mappings(cluster: Cluster) -> None:
     """
     stored = {row.number: row for row in _in_force(cluster)}
     given, ended = _read_recorded(cluster)
-    if given - ended - stored.keys() or ended & stored.keys() or any(map(row_macs.find_fault, stored.values())):
+    if (
+        given - ended - stored.keys()
+        or ended & stored.keys()
+        or any(fault for _, fault in row_macs.list_faults(stored.values()))
+    ):
         raise IdentityUnclearError(MappingForged(cluster.slug))
 
 

@@ -94,6 +94,7 @@ ACTIONS: dict[EvidenceSection, tuple[AuditAction, ...]] = {
             AuditAction.TOKEN_MADE,
             AuditAction.TOKEN_REVOKED,
             AuditAction.KEYS_ROTATED,
+            AuditAction.ROWS_RE_SIGNED,
             AuditAction.BACKUP_RESTORED,
             AuditAction.WEBHOOK_CHANGED,
         ),

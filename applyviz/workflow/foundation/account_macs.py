@@ -20,6 +20,7 @@ from django.dispatch import receiver
 from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.records.models import AccountLink, AccountMac
 from applyviz.records.written_queries import WrittenQuery
+from applyviz.workflow.foundation import renewed_macs
 
 LINK = "link"
 OF_ACCOUNTS = ("username", "password", "is_active", "email", "is_superuser")
@@ -58,11 +59,27 @@ def vouch(person: User, *aspects: str) -> None:
 def find_forged(person: User, *aspects: str) -> Iterator[str]:
     """Yield the aspects that were not set by this installation; reads the MACs unless they were joined."""
     row = getattr(person, "account_mac", None)
-    keys = [key for key in (settings.APPLYVIZ_APPROVAL_KEY, *settings.APPLYVIZ_APPROVAL_KEY_FALLBACKS) if key]
+    keys = renewed_macs.list_keys()
     for aspect in aspects:
         stored = str(row.macs.get(aspect, "")) if row is not None else ""
-        if not any(hmac.compare_digest(_make(person, aspect, key), stored) for key in keys):
+        if not any(renewed_macs.is_same(_make(person, aspect, key), stored) for key in keys):
             yield aspect
+
+
+def renew(person: User) -> tuple[str, ...]:
+    """Store the MACs of an account under the current key, in the caller's transaction; return the changed aspects.
+
+    - The caller holds a lock on the row of the MACs. An aspect that is not genuine keeps the MAC that it has.
+    """
+    row: AccountMac = person.account_mac
+    present = [aspect for aspect in (*OF_ACCOUNTS, LINK) if aspect in row.macs]
+    forged = set(find_forged(person, *present))
+    made = {aspect: _make(person, aspect, settings.APPLYVIZ_APPROVAL_KEY) for aspect in present if aspect not in forged}
+    changed = tuple(aspect for aspect, mac in made.items() if row.macs[aspect] != mac)
+    if changed:
+        row.macs |= made
+        row.save(update_fields=["macs"])
+    return changed
 
 
 def is_genuine(person: User, *aspects: str) -> bool:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from operator import attrgetter
 from typing import TypeVar
@@ -43,6 +43,7 @@ from applyviz.records.models import (
     Plan,
     Policy,
     PolicyVersion,
+    RenewedMac,
     RepositoryCredential,
     RetentionPolicy,
     RunAttempt,
@@ -52,6 +53,7 @@ from applyviz.records.models import (
     WorkerRequest,
 )
 from applyviz.records.sealing import Sealed
+from applyviz.workflow.foundation import renewed_macs
 
 RightRow = Grant | TeamMember
 RecordedRow = RightRow | PolicyVersion
@@ -143,17 +145,26 @@ def vouch(row: VouchedRow, entry: AuditEntry | None = None) -> None:
     row.mac = _make(row, settings.APPLYVIZ_APPROVAL_KEY)
 
 
+def list_faults(rows: Iterable[_Row]) -> Iterator[tuple[_Row, str]]:
+    """Yield each row of one model with why it is not genuine, "" when it is; rights come with their entry."""
+    for row, is_made in renewed_macs.check_macs(rows, _make):
+        entry = _find_entry(row)
+        if entry is not None and entry.action != _ACTIONS[type(row)]:
+            yield row, "its audit entry records something else"
+        else:
+            yield row, "" if is_made else "it was not made by this installation"
+
+
 def find_fault(row: VouchedRow) -> str:
     """Return why a row is not genuine; "" when it is."""
-    entry = _find_entry(row)
-    if entry is not None and entry.action != _ACTIONS[type(row)]:
-        return "its audit entry records something else"
-    keys = (settings.APPLYVIZ_APPROVAL_KEY, *settings.APPLYVIZ_APPROVAL_KEY_FALLBACKS)
-    if not row.mac or not any(hmac.compare_digest(_make(row, key), row.mac) for key in keys if key):
-        return "it was not made by this installation"
-    return ""
+    return next(fault for _, fault in list_faults([row]))
 
 
 def keep_genuine(rows: Iterable[_Row]) -> list[_Row]:
     """Return the rows that this installation made; rights come with their entry (`select_related("entry")`)."""
-    return [row for row in rows if not find_fault(row)]
+    return [row for row, fault in list_faults(rows) if not fault]
+
+
+def list_renewals(rows: Sequence[_Row]) -> list[RenewedMac]:
+    """Return the MACs under the current key that genuine rows of one model still need, not yet stored."""
+    return renewed_macs.list_renewals(rows, _make)

@@ -126,7 +126,9 @@ _IN_FORCE = WrittenQuery(_newest_versions)
 
 
 def _read_in_force() -> tuple[PolicyVersion, ...]:
-    return tuple(row for row in _IN_FORCE.ask() if row.policy.archived_at is None or row_macs.find_fault(row.policy))
+    rows = tuple(_IN_FORCE.ask())
+    archived = row_macs.keep_genuine(row.policy for row in rows if row.policy.archived_at is not None)
+    return tuple(row for row in rows if row.policy not in archived)
 
 
 def _list_missing(in_force: Iterable[PolicyVersion]) -> tuple[str, ...]:
@@ -163,7 +165,7 @@ def _find_strictest_at(scopes: Collection[ScopeEntry], in_force: Iterable[Policy
     if not rows:
         return PolicyRules(missing=missing)
     found = find_strictest((row.policy.slug, row.number, rules_from_json(row.rules)) for row in rows)
-    forged = tuple(str(row.policy) for row in rows if row_macs.find_fault(row))
+    forged = tuple(str(row.policy) for row, fault in row_macs.list_faults(rows) if fault)
     return replace(found, digest=_digest(rows), forged=forged, missing=missing)
 
 

@@ -1,4 +1,4 @@
-"""Keys for encrypted content: generates a pair, shows the keys in use, re-encrypts content."""
+"""Keys: generates a pair for encryption, shows the keys in use, re-encrypts content, re-signs rows."""
 
 from __future__ import annotations
 
@@ -11,22 +11,24 @@ from django.core.management.base import BaseCommand, CommandError
 
 from applyviz import sealing_keys
 from applyviz.records import sealing
-from applyviz.workflow.ops import key_rotation
+from applyviz.workflow.ops import key_changes, key_rotation
 
 
 class Command(BaseCommand):
-    """`manage.py keys make | show | reseal`."""
+    """`manage.py keys make | show | reseal | re-sign`."""
 
-    help = "Generate a key pair; show which keys are in use here; re-encrypt everything under the current key."
+    help = "Generate a key pair; show which keys are in use; re-encrypt content or re-sign rows under the current key."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Name what there is to do."""
-        parser.add_argument("what", choices=["make", "show", "reseal"])
+        parser.add_argument("what", choices=["make", "show", "reseal", "re-sign"])
 
     def handle(self, *args: object, **options: Any) -> None:
         """Run the named action."""
         try:
-            getattr(self, f"_{options['what']}")()
+            {"make": self._make, "show": self._show, "reseal": self._reseal, "re-sign": self._re_sign}[
+                options["what"]
+            ]()
         except (ImproperlyConfigured, sealing_keys.KeyTextError) as error:
             raise CommandError(str(error)) from error
 
@@ -54,3 +56,15 @@ class Command(BaseCommand):
             self.stdout.write("Keep the earlier keys: finished plans are immutable and still need them.")
         else:
             self.stdout.write("The earlier keys are no longer needed.")
+
+    def _re_sign(self) -> None:
+        found = key_changes.re_sign_rows()
+        for what in sorted(found.signed | found.current):
+            signed, before = found.signed[what], found.current[what]
+            self.stdout.write(f"{what:<40} {signed:>8} re-signed {before:>8} were under the current key")
+        if found.refused:
+            lines = "\n".join(f"not re-signed: {one}" for one in found.refused)
+            raise CommandError(
+                f"{lines}\n{len(found.refused)} rows do not verify under any key here; they were left alone"
+            )
+        self.stdout.write("The earlier approval keys are no longer needed.")
