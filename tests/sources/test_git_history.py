@@ -10,8 +10,10 @@ from dulwich.objects import Blob, Commit, ObjectID, Tree
 from dulwich.pack import write_pack_objects
 from dulwich.refs import Ref
 
+from applyviz.engine.diff.words import find_runs
+from applyviz.sources.git import blame as blaming
 from applyviz.sources.git import fetching, history
-from applyviz.sources.git.blame import OLDER, blame_file, read_blame
+from applyviz.sources.git.blame import OLDER, UNCOMPARED, blame_file, read_blame
 from applyviz.sources.git.model import GitLimits, GitSource
 from applyviz.sources.git.tree import is_below
 from applyviz.sources.pinned import FetchPolicy
@@ -171,11 +173,71 @@ def test_blame_of_many_lines_is_cut(fetch, repository):
 def test_lines_that_take_too_long_leave_the_commits(fetch, repository, monkeypatch):
     monkeypatch.setattr(history, "LIMITS", GitLimits(cpu_seconds=1))
     for step in range(4):
-        repository.commit({"a.yaml": file(*(f"{n}{step if n % 2 else ''}" for n in range(19_000)))})
+        changed = file(*(f"{n}{step if n % 2 else ''}" for n in range(19_000)))
+        repository.commit({f"{number:02}.yaml": changed for number in range(20)})
 
     found = fetch()
 
-    assert (len(json.loads(found.facts["history"])), found.blame) == (4, {})
+    assert (len(json.loads(found.facts["history"])), len(found.blame) < 20) == (4, True)
+
+
+def blame(*versions: list[str]) -> list[int]:
+    """The commit of each line of the last version; the newest commit is number 0."""
+    objects: dict[ObjectID, Blob | Tree | Commit] = {}
+    commits: list[Commit] = []
+    for number, lines in enumerate(versions):
+        blob, tree, commit = Blob.from_string(file(*lines)), Tree(), Commit()
+        tree.add(b"a", 0o100644, blob.id)
+        commit.tree, commit.parents = tree.id, [one.id for one in commits[-1:]]
+        commit.author = commit.committer = b"A <a@b>"
+        commit.author_time = commit.commit_time = WHEN + number
+        commit.author_timezone = commit.commit_timezone = 0
+        commit.message = b"x"
+        objects |= {one.id: one for one in (blob, tree, commit)}
+        commits.append(commit)
+    text = blame_file(objects, {one.id: one for one in reversed(commits)}, "a")
+    return [read_blame(text, line) for line in range(1, len(versions[-1]) + 1)]
+
+
+def test_lines_that_repeat_each_other_are_compared_in_part(monkeypatch):
+    """What is not in the older version is of the newer commit; of what may be there, nobody says so."""
+    count = 60
+    old = ["head", *(line for n in range(count) for line in ("a", "b")[n % 2 == 0 :]), "tail"]
+    new = ["head", "new", *(line for n in range(count) for line in ("a", "b")[n % 3 == 0 :]), "tail"]
+    whole = blame(old, new)
+    monkeypatch.setattr(blaming, "_MOST_STEPS", 500)
+
+    found = blame(old, new)
+
+    assert UNCOMPARED not in whole
+    assert (found[0], found[1], found[-1]) == (1, 0, 1)
+    assert UNCOMPARED in found
+    assert {now for now, exact in zip(found, whole, strict=True) if now != exact} == {UNCOMPARED}
+
+
+def test_one_file_of_equal_lines_takes_no_time_of_the_others(monkeypatch):
+    """All lines and pairs that are compared of one file, in all of its commits, are bounded."""
+    spent = []
+
+    def count(old, new, left, *, of_each):
+        found = find_runs(old, new, left, of_each=of_each)
+        spent.append(left - found.left)
+        return found
+
+    monkeypatch.setattr(blaming, "_MOST_STEPS", 20_000)
+    monkeypatch.setattr(blaming, "find_runs", count)
+    versions = [[("a", "b")[n % (2 + step) == 0] for n in range(1_500)] for step in range(12)]
+
+    found = blame(*versions)
+
+    assert UNCOMPARED in found
+    assert sum(spent) < 2 * 20_000
+
+
+def test_no_line_of_a_very_long_file_is_compared():
+    lines = [str(n) for n in range(20_001)]
+
+    assert set(blame(lines, [*lines, "x"])) == {UNCOMPARED}
 
 
 def test_damaged_history_is_left_out():

@@ -73,27 +73,44 @@ def _list_rare(old: Sequence[str], new: Sequence[str], most: int) -> dict[str, i
     return rare
 
 
-def _match(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int]]:
-    """Return the equal runs of two sequences in their order: start in each, and length.
+@dataclass(frozen=True, slots=True)
+class EqualRuns:
+    """The equal runs of two sequences in their order: start in each, and length.
 
-    - The longest one comes first, then those beside it. A few texts that everything repeats would cost the cube of
-      their number: they only extend the runs of others, and what is left when all pairs are spent counts as replaced.
+    - `left`: the steps that were not needed; `is_whole`: whether everything was compared.
     """
-    left = _MOST_PAIRS * (len(old) + len(new))
+
+    runs: list[tuple[int, int, int]]
+    left: int
+    is_whole: bool
+
+
+def find_runs(old: Sequence[str], new: Sequence[str], left: int, *, of_each: int = 0) -> EqualRuns:
+    """Return the equal runs of two sequences, the longest one first, then those beside it, within `left` steps.
+
+    - A pair of equal texts is a step, and each text that is looked at is `of_each` of them. A few texts that everything
+      repeats would cost the cube of their number: they only extend the runs of others.
+    """
     rare = _list_rare(old, new, left)
     matcher = SequenceMatcher(lambda text: text not in rare, old, new, autojunk=False)
-    pairs = [0, *accumulate(max(0, rare.get(text, 0) - 1) for text in old)]
+    steps = [0, *accumulate(of_each + max(0, rare.get(text, 0) - 1) for text in old)]
     found: list[tuple[int, int, int]] = []
     waiting = deque([(0, len(old), 0, len(new))])
     while waiting and left >= 0:
         a, b, c, d = waiting.popleft()
-        left -= pairs[b] - pairs[a]
+        left -= steps[b] - steps[a]
         at, other, size = matcher.find_longest_match(a, b, c, d)
         if size:
             found.append((at, other, size))
             beside = ((a, at, c, other), (at + size, b, other + size, d))
             waiting.extend(one for one in beside if one[0] < one[1] and one[2] < one[3])
-    return sorted(found)
+    is_whole = not waiting and rare.keys() >= set(old) & set(new)
+    return EqualRuns(sorted(found), left, is_whole)
+
+
+def _match(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int]]:
+    """Return the equal runs of two sequences; what is left when all pairs are spent counts as replaced."""
+    return find_runs(old, new, _MOST_PAIRS * (len(old) + len(new))).runs
 
 
 def mark_words(before: str, after: str) -> tuple[tuple[Part, ...], tuple[Part, ...]]:

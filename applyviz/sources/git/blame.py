@@ -2,21 +2,29 @@
 
 Rule: https://git-scm.com/docs/git-blame: a line that a parent has is passed to the parent; what no parent has is the
 commit's own. A commit whose parents were not fetched passes its lines to none: they are older than what is known.
+A file that is too long, or whose lines repeat each other too often, is compared in part, and such lines are marked.
 """
 
 from __future__ import annotations
 
 import heapq
 import stat
-from collections.abc import Iterator, Mapping
-from difflib import SequenceMatcher
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import takewhile
+from operator import eq
 from typing import Protocol
 
 from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
 
+from applyviz.engine.diff.words import EqualRuns, find_runs
+
 _MOST_LINES = 20_000
+# How many lines and pairs of equal lines are compared for one file, in all of its commits: about a second.
+_MOST_STEPS = 3_000_000
 OLDER = -1
 """The number in place of a commit for a line that is older than all that were fetched."""
+UNCOMPARED = -2
+"""The number in place of a commit for a line that was not compared with every commit."""
 
 
 class PackObjects(Protocol):
@@ -37,9 +45,15 @@ def find_blob(objects: PackObjects, commit: Commit, path: str) -> ObjectID | Non
     return oid if stat.S_ISREG(mode) else None
 
 
-def _read_lines(objects: PackObjects, oid: ObjectID) -> list[bytes]:
+def _read_lines(objects: PackObjects, oid: ObjectID) -> list[str]:
+    """Return the lines of a file, each byte as one character, so that lines are equal if their bytes are."""
     blob = objects[oid]
-    return blob.as_raw_string().splitlines() if isinstance(blob, Blob) else []
+    lines = blob.as_raw_string().splitlines() if isinstance(blob, Blob) else []
+    return [line.decode("latin-1") for line in lines]
+
+
+def _count_same(old: Iterable[str], new: Iterable[str]) -> int:
+    return sum(1 for _ in takewhile(bool, map(eq, old, new)))
 
 
 class _Blamer:
@@ -50,20 +64,22 @@ class _Blamer:
         self._order = {oid: number for number, oid in enumerate(commits)}
         self._waiting: dict[ObjectID, dict[int, list[int]]] = {}
         self._heap: list[tuple[int, ObjectID]] = []
+        self._left = _MOST_STEPS
+        self._uncompared: set[int] = set()
 
     def blame(self, tip: ObjectID) -> list[int]:
-        """Return the number of a commit for each line of the file, `OLDER` for lines before all of them."""
+        """Return the number of a commit for each line of the file, or `OLDER`, or `UNCOMPARED`."""
         blob = find_blob(self._objects, self._commits[tip], self._path)
         count = len(_read_lines(self._objects, blob)) if blob is not None else 0
         if count > _MOST_LINES:
-            return []
+            return [UNCOMPARED] * count
         found = [OLDER] * count
         self._pass(tip, {line: [line] for line in range(count)})
         while self._heap:
             _number, oid = heapq.heappop(self._heap)
             own = self._divide(self._commits[oid], self._waiting.pop(oid))
             for line in own:
-                found[line] = self._order[oid]
+                found[line] = UNCOMPARED if line in self._uncompared else self._order[oid]
         return found
 
     def _pass(self, oid: ObjectID, lines: Mapping[int, list[int]]) -> None:
@@ -94,19 +110,38 @@ class _Blamer:
             return
         old, new = _read_lines(self._objects, before), _read_lines(self._objects, blob)
         passed: dict[int, list[int]] = {}
-        for start, at, size in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
+        for start, at, size in self._list_runs(old, new, lines):
             for offset in range(size):
                 if at + offset in lines:
                     passed[start + offset] = lines.pop(at + offset)
         if passed:
             self._pass(parent, passed)
 
+    def _list_runs(
+        self, old: list[str], new: list[str], lines: Mapping[int, list[int]]
+    ) -> Iterator[tuple[int, int, int]]:
+        """Yield the equal runs of two versions; note the lines that may be in the older one and were not compared."""
+        head = _count_same(old, new)
+        tail = _count_same(reversed(old[head:]), reversed(new[head:]))
+        yield 0, 0, head
+        yield len(old) - tail, len(new) - tail, tail
+        before, after = old[head : len(old) - tail], new[head : len(new) - tail]
+        found = find_runs(before, after, self._left, of_each=1) if self._left >= 0 else EqualRuns([], -1, False)
+        self._left = found.left
+        matched = {other + offset for _at, other, size in found.runs for offset in range(size)}
+        yield from ((head + at, head + other, size) for at, other, size in found.runs)
+        if not found.is_whole:
+            known = set(before)
+            for number, text in enumerate(after):
+                if number not in matched and text in known:
+                    self._uncompared.update(lines.get(head + number, ()))
+
 
 def blame_file(objects: PackObjects, commits: Mapping[ObjectID, Commit], path: str) -> str:
     """Return lines and commits as `FIRST,COUNT,COMMIT` in order; commits by their place among `commits`.
 
     - `commits`: newest first, every commit before its parents; the file is that of the first.
-    - "" for a file of more than 20,000 lines.
+    - Lines that were not compared have the number `UNCOMPARED`, as do all of a file of more than 20,000 lines.
     """
     if not commits:
         return ""
@@ -122,7 +157,7 @@ def _write_ranges(numbers: list[int]) -> Iterator[str]:
 
 
 def read_blame(text: str, line: int) -> int:
-    """Return the number of the commit that last changed a line, `OLDER` if none is known."""
+    """Return the number of the commit that last changed a line, `OLDER` if none is known, or `UNCOMPARED`."""
     for part in text.split():
         first, count, number = map(int, part.split(","))
         if first <= line < first + count:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from applyviz.engine.objects.values import JSONObject
 from applyviz.records.models import ApplyRun, Plan, SourceRevision
-from applyviz.sources.git.blame import OLDER, read_blame
+from applyviz.sources.git.blame import UNCOMPARED, read_blame
 from applyviz.sources.git.model import GIT, MOST_FILES
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.plans.source_runs.same_source import ComparedSource, find_last_run
@@ -121,9 +121,17 @@ def find_last_change(revision: SourceRevision, file: str) -> SourceCommit | None
     return None
 
 
-def find_line(revision: SourceRevision, file: str, line: int) -> SourceCommit | None:
-    """Return the commit that last changed a line of a file; None if it is older than the history, or unknown."""
+@dataclass(frozen=True, slots=True)
+class LineChange:
+    """The commit that last changed a line; None if it is older than the history, unknown, or was not compared."""
+
+    commit: SourceCommit | None = None
+    is_compared: bool = True
+
+
+def find_line(revision: SourceRevision, file: str, line: int) -> LineChange:
+    """Return which commit last changed a line of a file."""
     found = revision.files.filter(name=file).values_list("provenance", flat=True).first() or {}
     commits = list_commits(revision)
     number = read_blame(str(found.get("blame", "")), line)
-    return commits[number] if number != OLDER and number < len(commits) else None
+    return LineChange(commits[number] if 0 <= number < len(commits) else None, number != UNCOMPARED)

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
+from django.template.loader import render_to_string
 from django.urls import reverse
 
 from applyviz.engine.objects.errors import SourcePosition
@@ -19,6 +20,7 @@ from applyviz.records.models import (
     WorkerRequest,
 )
 from applyviz.records.worker_enums import WorkerRequestKind
+from applyviz.sources.git.blame import UNCOMPARED
 from applyviz.sources.git.model import GitSource
 from applyviz.web.reviews.pages.sources.provenance import link_page
 from applyviz.web.reviews.pages.sources.source_changes import present_line
@@ -288,6 +290,18 @@ def test_line_of_a_field_names_its_last_commit(as_alice, fill, repository):
     assert older.commit.author == "Ada Lovelace"
     assert present_line(plan, SourcePosition("other.yaml", 1, 1)) is None
     assert present_line(plan, SourcePosition("deploy/app.yaml", 0, 0)) is None
+
+
+def test_line_that_was_not_compared_names_no_commit(as_alice, fill, repository, monkeypatch):
+    monkeypatch.setattr(git_history, "read_blame", lambda _text, _line: UNCOMPARED)
+    as_alice.post(URL, fill())
+    line = present_line(Plan.objects.get(), SourcePosition("deploy/app.yaml", 6, 3))
+
+    page = render_to_string("reviews/_schema.html", {"line": line, "about": None})
+
+    assert line.commit is None
+    assert "not compared with earlier commits: too many lines, or too many equal ones" in page
+    assert "last changed" not in page
 
 
 def test_channel_in_a_repository_is_read_with_its_addons(alice, repository, server):

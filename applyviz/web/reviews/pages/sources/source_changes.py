@@ -71,12 +71,16 @@ class SourceChangesCard:
 
 @dataclass(frozen=True, slots=True)
 class LineOrigin:
-    """A line of a file in a repository, and the commit that last changed it, None if it is older than those known."""
+    """A line of a file in a repository, and the commit that last changed it, None if it is older than those known.
+
+    - `is_compared`: False if the line repeats others so often that it was not compared with all of them.
+    """
 
     where: str
     url: str
     blame_url: str
     commit: CommitRow | None
+    is_compared: bool = True
 
 
 def _present_commit(repository: str, one: SourceCommit) -> CommitRow:
@@ -228,7 +232,8 @@ def present_line(plan: Plan, position: SourcePosition) -> LineOrigin | None:
         where=f"{name}:{position.line}",
         url=f"{page}{line}" if page else "",
         blame_url=f"{blame}{line}" if blame else "",
-        commit=_present_commit(repository, last) if last is not None else None,
+        commit=_present_commit(repository, last.commit) if last.commit is not None else None,
+        is_compared=last.is_compared,
     )
 
 
