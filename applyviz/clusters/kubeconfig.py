@@ -25,6 +25,10 @@ from applyviz.sources.addresses import find_link_local
 
 MAX_BYTES = 512 * 1024
 _MAX_DEPTH = 32
+_TOO_DEEP = "the file is nested too deeply for a kubeconfig"
+MAX_VALUES = 20_000
+"""Far more than tools write; a file of few bytes for each value takes as long to read as it has values."""
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C one where it is built
 # What a header and TLS can carry: anything else fails only when the first request is sent.
 _TOKEN = re.compile(r"[!-~]*")
 _LABELS = re.compile(r"(?=.{1,253}\Z)[A-Za-z0-9_-]{1,63}(?:\.[A-Za-z0-9_-]{1,63})*")
@@ -140,13 +144,16 @@ def _check_data(where: str, name: str, text: str) -> list[str]:
 
 def _check_shape(text: str) -> None:
     """Refuse YAML that turns a small file into a huge value; no tool writes it into a kubeconfig."""
-    depth = 0
-    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+    depth = values = 0
+    for event in yaml.parse(text, Loader=_LOADER):
         if isinstance(event, yaml.AliasEvent):
             raise KubeconfigError(("YAML aliases are refused in a kubeconfig",))
+        values += isinstance(event, yaml.NodeEvent)
+        if values > MAX_VALUES:
+            raise KubeconfigError((f"the file has more than {MAX_VALUES:,} values",))
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > _MAX_DEPTH:
-            raise KubeconfigError(("the file is nested too deeply for a kubeconfig",))
+            raise KubeconfigError((_TOO_DEEP,))
 
 
 def _load(data: bytes) -> Mapping[str, JSONValue]:
@@ -155,9 +162,10 @@ def _load(data: bytes) -> Mapping[str, JSONValue]:
     try:
         text = data.decode("utf-8")
         _check_shape(text)
-        config = yaml.safe_load(text)
+        config = yaml.load(text, Loader=_LOADER)  # noqa: S506 - a safe loader
     except (UnicodeDecodeError, yaml.YAMLError, ValueError, RecursionError) as error:
-        raise KubeconfigError(("the file is not readable YAML",)) from error
+        is_deep = "nesting depth" in str(error)  # the C parser has a limit of its own
+        raise KubeconfigError((_TOO_DEEP if is_deep else "the file is not readable YAML",)) from error
     if not isinstance(config, Mapping) or config.get("kind") not in (None, "Config"):
         raise KubeconfigError(("the file is not a kubeconfig (kind: Config)",))
     return config

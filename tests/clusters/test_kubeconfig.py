@@ -5,7 +5,7 @@ import base64
 import pytest
 import yaml
 
-from applyviz.clusters.kubeconfig import KubeconfigError, read_kubeconfig
+from applyviz.clusters.kubeconfig import MAX_VALUES, KubeconfigError, read_kubeconfig
 from applyviz.clusters.live import from_credential
 
 PEM = base64.b64encode(b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n").decode()
@@ -166,6 +166,9 @@ def test_somebody_must_ask():
         (b"a" * (600 * 1024), "larger than"),
         (b"kind: Config", "no context is named"),
         (b"[" * 5_000, "nested too deeply"),
+        (b"a: [" + b"1," * 200_000 + b"]", "more than 20,000 values"),
+        (b"a:\n" + b"-\n" * 200_000, "more than 20,000 values"),
+        (b"".join(b"%d:\n" % n for n in range(15_000)), "more than 20,000 values"),
     ],
 )
 def test_broken_files_are_refused(data, reason):
@@ -197,3 +200,30 @@ def test_link_local_server_is_refused_in_every_spelling(host):
 @pytest.mark.parametrize("host", ["127.0.0.1:6443", "10.0.0.1", "[fd00::1]:6443", "192.168.1.1"])
 def test_server_in_one_s_own_network_is_taken(host):
     assert read_kubeconfig(build(cluster={"server": f"https://{host}"})).server == f"https://{host}"
+
+
+@pytest.mark.parametrize("entry", [b"1,", b"[],", b"{},", b"{a: 1},", b'"",'])
+def test_values_beyond_the_limit_are_not_read(monkeypatch, entry):
+    """Whatever a file of 512 KiB holds, only so many of its values are looked at, and none is made."""
+    read = []
+    events = yaml.parse
+    monkeypatch.setattr(yaml, "parse", lambda text, **given: (read.append(1) or one for one in events(text, **given)))
+    monkeypatch.setattr(yaml, "load", lambda *_, **__: pytest.fail("the values are made"))
+
+    with pytest.raises(KubeconfigError, match="more than 20,000 values"):
+        read_kubeconfig(b"a: [" + entry * (500_000 // len(entry)) + b"]")
+
+    assert len(read) <= 2 * MAX_VALUES
+
+
+def test_kubeconfig_of_many_contexts_is_taken():
+    """1,500 of them, with half of the values that are read at most."""
+    named = [f"- {{name: a{n}, context: {{cluster: c, user: u}}}}" for n in range(1_500)]
+    text = "\n".join((
+        "kind: Config", "current-context: a0",
+        "contexts:", *named,
+        "clusters:", "- {name: c, cluster: {server: 'https://k8s.example'}}",
+        "users:", "- {name: u, user: {token: t}}",
+    ))  # fmt: skip
+
+    assert read_kubeconfig(text.encode()).server == "https://k8s.example"
