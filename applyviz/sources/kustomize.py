@@ -6,6 +6,8 @@ host (`rendering`).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from applyviz.engine.diff.given_credentials import hide_credentials, list_credentials
 from applyviz.engine.objects.errors import SourceError
 from applyviz.sources.bundle import BundledFile, SourceBundle
@@ -26,6 +28,7 @@ def render(
     found = run(RenderJob(KUSTOMIZE, (f"./{folder}" if folder else ".",), files), limits)
     if found.code:
         given = {one for _, data in files for one in list_credentials(data.decode("utf-8", "replace"))}
-        raise SourceError(f"the kustomization cannot be rendered: {hide_credentials(found.last_error, given)}")
+        hidden = replace(found, errors=hide_credentials(found.errors, given))
+        raise SourceError(f"the kustomization cannot be rendered: {hidden.last_error}")
     name = f"{folder.strip('/') or 'kustomization'}.rendered.yaml"
     return BundledFile(name, found.output, {"from": "kustomize", "folder": folder or ".", "program": "kustomize"})

@@ -18,6 +18,7 @@ MASK = "••••••"
 _SHORTEST = 4
 _SIZES = (32, 16, 8, _SHORTEST)
 _MOST_FORMS = 1_000
+_BEYOND, _BEGINNING = 64 * 1024, 64
 # Each repetition is followed by what it cannot match itself, or gives nothing back: a line is read once.
 _VALUE = re.compile(r"""^[ \t]*+(?:-[ \t]++)?(?:["']?([\w.\-/]{1,200})["']?[ \t]*+[:=])?[ \t]*+(\S.*)$""", re.MULTILINE)
 _WORDS = re.compile(r"[a-z]+(?:-[a-z]+)*")
@@ -86,3 +87,19 @@ def hide_credentials(text: str, values: Iterable[str]) -> str:
     for form in sorted(found, key=len, reverse=True):
         text = text.replace(form, MASK)
     return redact(text, lambda _found, _name: MASK)
+
+
+def hide_and_cut(text: str, values: Iterable[str], most: int) -> str:
+    """Return the beginning of a text, at most so many characters, without credentials or the beginning of one.
+
+    - What is read beyond it is dropped again, because its end may divide a credential. A text with the beginning of
+      one that is longer than that is hidden whole.
+    """
+    begun = text[: most + _BEYOND]
+    if len(begun) == len(text):
+        return hide_credentials(text, values)[:most]
+    given = list(values)
+    for value in given:
+        if any(len(form) > _BEYOND and form[:_BEGINNING] in begun for form in (value, *list_forms(value))):
+            return MASK
+    return hide_credentials(begun, given)[:-_BEYOND][:most]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from applyviz.engine.diff.given_credentials import hide_credentials, list_credentials, list_defaults
 from applyviz.engine.objects.errors import SourceError
@@ -23,7 +24,7 @@ _NOTES = "templates/NOTES.txt"
 _OWN_NOTES = "templates/applyviz-notes.yaml"
 # `include` renders a template by its path; as JSON, any text becomes one line.
 _NOTES_TEMPLATE = b'notes: {{ include (print $.Template.BasePath "/NOTES.txt") . | toJson }}\n'
-_MOST_NOTES, _MOST_WARNINGS, _MOST_ERROR = 100_000, 2_000, 600
+_MOST_NOTES, _MOST_ERROR = 100_000, 600
 _SOURCE = re.compile(rb"(?m)^---\n# Source: ([^\n]+)\n")
 _ERROR = re.compile(r"(?ms)^Error: (.*?)(?:\nUse --debug flag|\Z)")
 _LOGGED = re.compile(r'(?m)^level=[A-Z]+ msg="((?:[^"\\]|\\.)*)"(.*)$')
@@ -81,13 +82,14 @@ def _as_folder(package: ChartPackage) -> dict[str, bytes]:
     return {f"chart/{name}": data for name, data in package.files.items()}
 
 
-def find_error(errors: str) -> str:
+def find_error(errors: str, given: Iterable[str] = ()) -> str:
     """Return what helm says after `Error:`, without its advice about debugging, as one line; "" if it says nothing.
 
+    - `given`: the credentials that are hidden, before the text is cut.
     - Of a long one the beginning names the template and its line, and the end says why: the middle is left out.
     """
     found = _ERROR.search(errors)
-    text = " ".join(found[1].split()) if found else ""
+    text = hide_credentials(" ".join(found[1].split()), given) if found else ""
     if len(text) <= _MOST_ERROR:
         return text
     half = _MOST_ERROR // 2
@@ -100,7 +102,7 @@ def find_warnings(errors: str) -> str:
     - Helm leaves an object out, for example, whose hook it does not know.
     """
     texts = (f"{text}{facts}".replace('\\"', '"') for text, facts in _LOGGED.findall(errors))
-    return "\n".join(dict.fromkeys(texts))[:_MOST_WARNINGS]
+    return "\n".join(dict.fromkeys(texts))
 
 
 def _list_values(package: ChartPackage) -> Iterator[str]:
@@ -114,7 +116,8 @@ def _run_helm(job: RenderJob, package: ChartPackage, source: ChartSource, run: R
     if found.code:
         values = (data.decode("utf-8", "replace") for name, data in job.files if name.startswith("values/"))
         given = {one for text in (*values, *_list_values(package)) for one in list_credentials(text)}
-        message = hide_credentials(find_error(found.errors) or found.last_error, given)
+        hidden = hide_credentials(found.errors, given)
+        message = find_error(hidden, given) or replace(found, errors=hidden).last_error
         raise SourceError(f"helm cannot render the chart: {_name_values(source, message)}")
     return found
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from applyviz.engine.diff.given_credentials import hide_credentials, list_credentials
+from applyviz.engine.diff.given_credentials import hide_and_cut, list_credentials
 from applyviz.engine.diff.marks import is_masked_text
 from applyviz.engine.diff.masking import find_secrets, mask
 from applyviz.engine.manifests.documents import ParsedFile
@@ -16,6 +16,7 @@ from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue
 
 MOST = 20_000
+MOST_WARNINGS = 2_000
 
 
 def _list_hidden(value: JSONValue, shown: JSONValue) -> Iterator[str]:
@@ -36,11 +37,13 @@ def _list_values(obj: JSONObject) -> Iterator[str]:
         yield from (text, *list_credentials(text))
 
 
-def mask_notes(notes: str, files: Iterable[ParsedFile], values: Iterable[bytes], known: Iterable[str] = ()) -> str:
-    """Return release notes without credentials.
+def mask_notes(
+    notes: str, files: Iterable[ParsedFile], values: Iterable[bytes], known: Iterable[str] = (), *, most: int = MOST
+) -> str:
+    """Return the beginning of release notes, or of warnings, without credentials.
 
     - `values`: the values files and texts that a person gave; `known`: the credentials of the chart's own values.
     """
     found = {value for file in files for document in file.documents for value in _list_values(document.obj)}
     found.update(value for text in values for value in list_credentials(text.decode("utf-8", "replace")))
-    return hide_credentials(notes[:MOST], found.union(known))
+    return hide_and_cut(notes, found.union(known), most)

@@ -32,7 +32,7 @@ from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.plans import charts, git_sources, source_mix
 from applyviz.workflow.plans.channel_links import fetch_addons
 from applyviz.workflow.plans.channels import find_missing, read_channel
-from applyviz.workflow.plans.chart_notes import mask_notes
+from applyviz.workflow.plans.chart_notes import MOST, MOST_WARNINGS, mask_notes
 
 PASTED = "pasted.yaml"
 _AT_ONCE, _LONGEST_NAME = 4, 400
@@ -305,9 +305,11 @@ def _add_notes(bundle: SourceBundle, rendered: _ChartIntake, files: tuple[Parsed
     """Return a bundle whose rendered files carry the release notes of their chart, and the warnings of helm."""
     if rendered.chart is None:
         return bundle
-    given = {"notes": rendered.chart.notes, "warnings": rendered.chart.warnings}
+    given = {"notes": (rendered.chart.notes, MOST), "warnings": (rendered.chart.warnings, MOST_WARNINGS)}
     known = rendered.chart.credentials
-    texts = {name: mask_notes(text, files, rendered.values, known) for name, text in given.items() if text}
+    texts = {
+        name: mask_notes(text, files, rendered.values, known, most=most) for name, (text, most) in given.items() if text
+    }
     files_with_notes = tuple(
         replace(file, provenance={**file.provenance, **texts}) if charts.is_rendered(file) else file
         for file in bundle.files

@@ -1,0 +1,87 @@
+"""Text of helm and kustomize is cut to a length: no half of a credential is shown where it is cut."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from applyviz.engine.diff import given_credentials
+from applyviz.engine.diff.given_credentials import MASK
+from applyviz.engine.objects.errors import SourceError
+from applyviz.sources.bundle import BundledFile, SourceBundle
+from applyviz.sources.charts import rendering
+from applyviz.sources.charts.model import ChartSource, ChartTarget
+from applyviz.sources.kustomize import render
+from applyviz.sources.rendering.service import keep_end
+from applyviz.workflow.plans.chart_notes import MOST, MOST_WARNINGS, mask_notes
+from tests.attacks.test_repeated_values import CANARY, PACKAGES, say
+
+pytestmark = pytest.mark.attacks
+LONG = f"{CANARY}-0123456789-0123456789-0123456789"
+# Where a text is cut, so that a credential may be divided there.
+CUTS = (15, 5, -5)
+
+
+@pytest.mark.parametrize("most", [MOST, MOST_WARNINGS])
+@pytest.mark.parametrize("before", CUTS)
+def test_cut_notes_show_no_half_credential(most: int, before: int) -> None:
+    for rest in ("", " tail", " x" * 100_000):
+        shown = mask_notes("x" * (most - before - 1) + f" {LONG}{rest}", [], [f"password: {LONG}".encode()], most=most)
+
+        assert LONG[:5] not in shown
+        assert len(shown) <= most
+
+
+@pytest.mark.parametrize("written", ["x " * 40_000, f"{LONG} " * 900])
+def test_end_of_what_is_read_of_notes_shows_no_half_credential(written: str) -> None:
+    """However short the text becomes by what is hidden in it, the end that was read is dropped."""
+    for size in range(len(LONG)):
+        notes = f"{written}{'y' * size}".ljust(MOST + given_credentials._BEYOND - 20, "z")[: MOST + 64 * 1024 - 20]
+        shown = mask_notes(f"{notes}{LONG}{LONG}", [], [f"password: {LONG}".encode()])
+
+        assert LONG[:5] not in shown
+
+
+def test_credential_that_is_longer_than_what_is_read_hides_the_notes() -> None:
+    long = "q7Rz0xWv" * 10_000
+
+    assert mask_notes("x" * (MOST - 20) + long + "x" * 100_000, [], [f"password: {long}".encode()]) == MASK
+
+
+def fail_helm(errors: str) -> str:
+    """What a review says of a chart that helm does not render."""
+    package = PACKAGES["folder"](f"password: {LONG}\n")
+    with pytest.raises(SourceError) as raised:
+        rendering.render(package, ChartSource("shop"), {}, target=ChartTarget("default"), run=say(errors))
+    return str(raised.value)
+
+
+def fail_kustomize(errors: str) -> str:
+    """What a review says of a kustomization that kustomize does not render."""
+    files = {"kustomization.yaml": "resources: [a.yaml]\n", "a.yaml": f"password: {LONG}\n"}
+    bundle = SourceBundle(tuple(BundledFile(name, text.encode(), {}) for name, text in files.items()))
+    with pytest.raises(SourceError) as raised:
+        render(bundle, run=say(errors))
+    return str(raised.value)
+
+
+@pytest.mark.parametrize("before", range(255, 300, 11))
+def test_cut_errors_show_no_half_credential(before: int) -> None:
+    """At both ends of what is left out in the middle, and in the last line where there is no other."""
+    for said in (f"Error: {'x' * before} {LONG}{' z' * 300}", f"Error: {'x ' * 300}{LONG} {'z' * before}"):
+        shown = fail_helm(said)
+
+        assert "…" in shown
+        assert LONG[:5] not in shown
+        assert LONG[-11:] not in shown
+
+
+@pytest.mark.parametrize("fail", [fail_helm, fail_kustomize])
+def test_cut_last_line_shows_no_half_credential(fail: Callable[[str], str]) -> None:
+    assert LONG[:5] not in fail(f"{'x' * 580} {LONG} more")
+
+
+def test_cut_line_of_a_service_is_left_out() -> None:
+    assert keep_end(f"{LONG}{'x' * 9_990}\nlast\n") == "last\n"
+    assert keep_end("short") == "short"
