@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import pytest
 
+from applyviz.engine.objects.errors import ClusterError
 from applyviz.records.enums import PlanState
+from applyviz.workflow.plans import planner
 from tests.attacks.conftest import find_leaks
 from tests.attacks.test_identical_pages import World
 from tests.attacks.test_password_fields import CANARY, find_shown
@@ -59,6 +61,20 @@ def test_no_problem_repeats_a_value(team: Team, name: str) -> None:
     plan = team.plan(UNREAD[name], "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\ndata: {a: plain}\n")
 
     assert plan.state == PlanState.COMPLETE, plan.error
+    assert [leak for canary in (CANARY, NUMBER, "70123456") for leak in find_leaks(canary)] == []
+
+
+@pytest.mark.parametrize("name", UNREAD)
+def test_no_problem_repeats_a_value_while_the_cluster_is_away(
+    team: Team, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    def fail(claim: object) -> None:
+        raise ClusterError("the cluster does not answer")
+
+    monkeypatch.setattr(planner, "_fix_account", fail)
+    plan = team.plan(UNREAD[name], "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\ndata: {a: plain}\n")
+
+    assert (plan.state, plan.error) == (PlanState.FAILED, "the cluster does not answer")
     assert [leak for canary in (CANARY, NUMBER, "70123456") for leak in find_leaks(canary)] == []
 
 

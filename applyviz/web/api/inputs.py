@@ -69,9 +69,9 @@ def _read_list(given: JSONObject, name: str, most: int, entry: str) -> list[Any]
     return listed
 
 
-def _take(given: ReviewInput, by: Person) -> Intake:
+def _take(given: ReviewInput, by: Person, *, may_wait: bool) -> Intake:
     try:
-        return read_manifests(given, by=by)
+        return read_manifests(given, by=by, may_wait=may_wait)
     except SourceError as error:
         raise ProblemsError(_list_errors(error)) from error
 
@@ -158,11 +158,18 @@ def _read_chart(given: JSONObject) -> ChartSource | None:
 
 
 def read_files(
-    given: JSONObject, kustomization: str = "", *, by: Person, cluster: Cluster | None = None, namespace: str = ""
+    given: JSONObject,
+    kustomization: str = "",
+    *,
+    by: Person,
+    cluster: Cluster | None = None,
+    namespace: str = "",
+    may_wait: bool = False,
 ) -> Intake:
     """Freeze and parse the manifests of a JSON body; raises `ProblemsError` with every problem and its line.
 
     - A chart is rendered for `cluster` and `namespace`.
+    - `may_wait`: large sources are parsed by the worker that plans them.
     """
     files = _read_list(given, "files", MOST_FILES, "{name, content}")
     links = _read_list(given, "links", MOST_LINKS, "https://...")
@@ -186,10 +193,10 @@ def read_files(
         cluster=cluster,
         namespace=namespace,
     )
-    taken = _take(source, by)
+    taken = _take(source, by, may_wait=may_wait)
     wrong = [*(p for file in taken.files for p in file.problems), *_read_entries(taken)]
     found = [_show_problem(p.explanation, p.position) for p in wrong]
-    if not found and not taken.has_objects:
+    if not found and taken.is_read and not taken.has_objects:
         field = next(name for name in _SOURCES if given.get(name))
         found = [SourceProblem("the manifests contain no object", field=field)]
     if found:

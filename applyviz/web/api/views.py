@@ -106,6 +106,7 @@ def add_review(request: HttpRequest, caller: Caller) -> HttpResponseBase:
             by=caller.person,
             cluster=cluster,
             namespace=space if isinstance(space, str) else "",
+            may_wait=cluster is not None and not odd and not moves and not given.get("hand_over"),
         )
     )
     if form.is_patched_by_fields and not patches and not has_manifests(given):
@@ -173,7 +174,14 @@ def add_plan(request: HttpRequest, caller: Caller, number: int) -> HttpResponseB
     if has_manifests(given):
         cluster = None if latest is None else latest.target.cluster
         space = "" if latest is None else options_from_json(latest.options).namespace
-        taken = read_files(given, chosen["kustomization"], by=caller.person, cluster=cluster, namespace=space)
+        taken = read_files(
+            given,
+            chosen["kustomization"],
+            by=caller.person,
+            cluster=cluster,
+            namespace=space,
+            may_wait=not moves and not given.get("hand_over"),
+        )
     options = None if latest is None else form.choose(latest, taken, moves)
     bundle = None if taken is None else taken.bundle
     with tokens.holding(caller):

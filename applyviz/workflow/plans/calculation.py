@@ -182,32 +182,40 @@ def _is_crd(document: ManifestDocument) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _ReadSource:
+class FrozenSource:
     """The frozen files of a plan, parsed; `channel` is set for a kOps channel."""
 
     bundle: SourceBundle
     files: tuple[ParsedFile, ...]
     channel: channels.ReadChannel | None
 
+    @property
+    def problems(self) -> tuple[PlanProblem, ...]:
+        """What could not be read; of a channel nothing, because that depends on the choice of its addons."""
+        files = self.files if self.channel is None else ()
+        return tuple(PlanProblem(one.explanation, one.position) for file in files for one in file.problems)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is in the files: no object, no channel, and nothing that could not be read."""
+        return self.channel is None and not any(file.documents or file.problems for file in self.files)
+
     def list_content(self, chosen: ChannelPlan | None) -> tuple[tuple[ManifestDocument, ...], tuple[PlanProblem, ...]]:
         """Return the documents to apply and every problem; of a channel, without those of skipped addons."""
         if self.channel is not None and chosen is not None:
             found = channels.list_problems(self.channel, chosen, self.files)
             return channels.list_documents(self.channel, chosen, self.files), tuple(found)
-        documents = tuple(document for file in self.files for document in file.documents)
-        return documents, tuple(
-            PlanProblem(one.explanation, one.position) for file in self.files for one in file.problems
-        )
+        return tuple(document for file in self.files for document in file.documents), self.problems
 
 
-def _read_source(revision: SourceRevision) -> _ReadSource:
+def read_source(revision: SourceRevision) -> FrozenSource:
     """Parse the frozen files, or read how they were parsed before; keep every problem."""
     bundle = load_bundle(revision)
     files = parsed_sources.parse_source(revision, bundle)
-    return _ReadSource(bundle, files, channels.read_channel(files, bundle))
+    return FrozenSource(bundle, files, channels.read_channel(files, bundle))
 
 
-def _choose_addons(plan: Plan, source: _ReadSource, reader: ClusterReader, served: Catalog) -> ChannelPlan | None:
+def _choose_addons(plan: Plan, source: FrozenSource, reader: ClusterReader, served: Catalog) -> ChannelPlan | None:
     """Return what a plan does with each addon of its channel; None without a channel.
 
     - Raises `PlanError` if addons are chosen, and there is no channel.
@@ -281,17 +289,19 @@ def prepare(
     plan: Plan,
     reader: ClusterReader,
     *,
+    source: FrozenSource | None = None,
     check: Callable[[frozenset[ScopeEntry]], None] = lambda _: None,
     choose: Callable[[ChannelPlan | None], None] | None = None,
     has_notes: bool = True,
 ) -> Calculation:
     """Prepare the calculation of a plan: documents, catalog, related objects, planner; read nothing more from it.
 
+    - `source`: the manifests, if they were read before.
     - `has_notes`: include reasons and risks, and read the objects that they need; effects are the same without.
     - `check` receives the scopes of the source objects before any of them is read, and may raise.
     - `choose` stores the choice for the addons of a channel; without it, the stored one counts.
     """
-    source = _read_source(plan.revision)
+    source = source or read_source(plan.revision)
     if source.channel is not None:
         check(_record_scopes(plan))
     served = discovery.load_catalog(reader)

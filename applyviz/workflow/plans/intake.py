@@ -1,6 +1,7 @@
 """Intake of manifests for forms, API, links and git: collected, rendered or fetched, then parsed once.
 
-`applyviz.sources` limits sizes and hosts; nothing is stored here. Parsing happens in a child process.
+`applyviz.sources` limits sizes and hosts; nothing is stored here. Parsing happens in a child process; large sources may
+wait for the worker that plans them, so that a request is answered soon.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ from applyviz.workflow.plans.chart_notes import MOST, MOST_WARNINGS, mask_notes
 
 PASTED = "pasted.yaml"
 _AT_ONCE, _LONGEST_NAME = 4, 400
+QUICK_BYTES = 128 * 1024
+"""Sources up to this size are always parsed at once: that takes a fraction of a second."""
 
 
 class Upload(Protocol):
@@ -68,10 +71,11 @@ class ReviewInput:
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """The frozen manifests, and the parsed content of each file."""
+    """The frozen manifests, and the parsed content of each file; `is_read` is false if the worker parses them."""
 
     bundle: SourceBundle
     files: tuple[ParsedFile, ...]
+    is_read: bool = True
 
     @property
     def has_objects(self) -> bool:
@@ -317,9 +321,10 @@ def _add_notes(bundle: SourceBundle, rendered: _ChartIntake, files: tuple[Parsed
     return replace(bundle, files=files_with_notes)
 
 
-def read_manifests(given: ReviewInput, *, by: Person) -> Intake:
+def read_manifests(given: ReviewInput, *, by: Person, may_wait: bool = False) -> Intake:
     """Freeze the input and parse it once; fetches links and repositories.
 
+    - `may_wait`: a large source that needs no choice by its objects is not parsed: the worker that plans it does.
     - Raises `SourceError` for input that is too large, unreachable or cannot be rendered, or that names an object in
       two sources; `UnreadSourcesError` if several errors meet, or one meets problems of documents. Without an
       error, problems of single documents do not raise: they are in the files.
@@ -328,6 +333,8 @@ def read_manifests(given: ReviewInput, *, by: Person) -> Intake:
     bundle = SourceBundle.of(_name_apart(_take_all(given, by, rendered)))
     rendered.check_limits(bundle)
     rendered.refuse(bundle, given.namespace)
+    if may_wait and given.chart is None and bundle.size > QUICK_BYTES and source_mix.is_plain(bundle):
+        return Intake(bundle, (), is_read=False)
     found = read_files(bundle)
     whole = fetch_addons(bundle, found.files, _fetch_each)
     found = found if whole is bundle else read_files(whole)

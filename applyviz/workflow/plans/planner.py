@@ -23,7 +23,7 @@ from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.channels.model import ChannelPlan
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.digest import fingerprint
 from applyviz.engine.planning.digest.serialize import options_from_json, options_to_json, to_json
 from applyviz.engine.planning.model import plan as engine
@@ -54,6 +54,7 @@ from applyviz.workflow.plans import (
     plan_details,
     plan_mac,
     revert,
+    source_reading,
     turns,
 )
 from applyviz.workflow.plans.plan_rows import MOST_TOGETHER, PlanRows
@@ -115,11 +116,6 @@ def _claim(plan_id: int) -> _Claim | None:
         Plan.objects.filter(pk=plan_id, epoch=plan.epoch).update(rules=plan.rules)
         ObjectChange.objects.filter(plan=plan).delete()
     return _Claim(plan, plan.epoch)
-
-
-def _problem(problem: engine.PlanProblem) -> dict[str, JSONValue]:
-    position = problem.position
-    return {"reason": problem.reason, "file": position.file, "line": position.line, "column": position.column}
 
 
 def _count(stored: Iterable[engine.PlannedObject]) -> dict[str, int]:
@@ -201,11 +197,12 @@ def _learn_passwords(plan: Plan, prepared: calculation.Calculation, kinds: Itera
     return more != policy
 
 
-def _calculate(claim: _Claim, reader: ClusterReader, renewer: LeaseRenewer) -> None:
+def _calculate(claim: _Claim, source: calculation.FrozenSource, reader: ClusterReader, renewer: LeaseRenewer) -> None:
     plan = claim.plan
     prepared = calculation.prepare(
         plan,
         reader,
+        source=source,
         check=lambda scopes: _take_scopes(claim, scopes),
         choose=lambda chosen: _take_addons(claim, chosen),
     )
@@ -282,7 +279,7 @@ def _complete(claim: _Claim, prepared: calculation.Calculation, stored: PlanRows
         **_bind(plan, finished, rows),
         "counts": _count(finished.changes),
         "compared": live_values.list_compared(rows),
-        "problems": as_stored([_problem(problem) for problem in finished.problems]),
+        "problems": as_stored([source_reading.problem_to_json(one) for one in finished.problems]),
     }
     with transaction.atomic():
         update_rows(placed, ["step", "position"])
@@ -352,11 +349,12 @@ def _calculate_claimed(claim: _Claim) -> None:
         with LeaseRenewer(claim.renew, release=partial(_release, claim)) as renewer:
             states.require_open(claim.plan.target.cluster)
             _fix_identity(claim)
+            source = source_reading.read_manifests_of(claim.plan, claim.renew)
             _fix_account(claim)
             identity = impersonation.read_identity(claim.plan)
             # Reading, storing and completing make as many lasting values as calculating.
             with connect.open_reader(claim.plan.target.cluster, identity) as reader, defer_full_gc():
-                _calculate(claim, reader, renewer)
+                _calculate(claim, source, reader, renewer)
     except LeaseLostError:
         logger.info("another worker creates plan %s", plan_id)
     except WorkerStoppingError:

@@ -10,17 +10,20 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from applyviz.engine.channels.reading import KIND as CHANNEL
 from applyviz.engine.manifests.documents import DocumentProblem, ManifestDocument, ParsedFile
 from applyviz.engine.objects.errors import SourceError
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.sources.charts.model import HELM
 from applyviz.sources.git.model import GIT
+from applyviz.sources.kustomization import NAMES as KUSTOMIZATIONS
 from applyviz.sources.links import hide_query
 
 MOST_BYTES, MOST_FILES = 20 * 1024 * 1024, 2_000
 """The limits of all sources of a review together."""
-UPLOAD = "upload"
+UPLOAD, CHART_FILE = "upload", "Chart.yaml"
+_WIDE_CHANNEL = CHANNEL.encode("utf-16-le")[:-1]  # of either byte order
 _MOST_NAMED = 20
 
 
@@ -57,6 +60,21 @@ def _name_source(file: BundledFile) -> str:
     if "url" in facts:
         return f"the link {hide_query(facts['url'])}"
     return {UPLOAD: "the upload", "paste": "the pasted text"}.get(kind, kind)
+
+
+def _may_hold_channel(data: bytes) -> bool:
+    return CHANNEL.encode() in data or _WIDE_CHANNEL in data
+
+
+def is_plain(bundle: SourceBundle) -> bool:
+    """Return whether nothing of a review follows from the objects of its source; its files need not be parsed yet.
+
+    - Objects of several sources are compared, a kOps channel has options of its own, and folders of charts and
+      kustomizations are to be rendered.
+    """
+    is_single = len({_name_source(file) for file in bundle.files}) == 1
+    has_folder = any(file.name.rpartition("/")[2] in (*KUSTOMIZATIONS, CHART_FILE) for file in bundle.files)
+    return is_single and not has_folder and not any(_may_hold_channel(file.data) for file in bundle.files)
 
 
 def check_limits(bundle: SourceBundle) -> None:

@@ -78,7 +78,7 @@ def _name_stop(plan: Plan, facts: PlanFacts) -> str:
 
 def _step_plan(plan: Plan, facts: PlanFacts, run: ApplyRun | None) -> HeaderStep:
     if plan.state == PlanState.PLANNING:
-        return HeaderStep(_("plan"), StepState.NOW, _("planning"))
+        return HeaderStep(_("plan"), StepState.NOW, _("planning") if plan.expected else _("reading"))
     if plan.state == PlanState.FAILED:
         return HeaderStep(_("plan"), StepState.BAD, _("failed"))
     if facts.newer and run is None:
@@ -347,7 +347,7 @@ def present_button(plan: Plan, approval: ApprovalState, run: ApplyRun | None) ->
         case OpenNewerPlan(number=number):
             return Button(_("Go to plan %(number)d") % {"number": number}, url=approval.link_first(PlanSuperseded))
         case AwaitPlan():
-            return Button(note=_("Planning…"))
+            return Button(note=_("Planning…") if plan.expected else _("Reading…"))
         case VerifyElsewhere():
             tool = plan.review.get_applied_by_display()
             return Button(note=_("Applied by %(tool)s. Verify afterwards.") % {"tool": tool})

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 from django.urls import reverse
-from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from applyviz.records.enums import PlanState
@@ -43,12 +42,18 @@ class Shell:
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
+def _name_reading(plan: Plan) -> str:
+    count = int(plan.revision.provenance.get("files", 0))
+    text = ngettext("Reading %(count)d file and the cluster…", "Reading %(count)d files and the cluster…", count)
+    return text % {"count": count}
+
+
 def _present_progress(plan: Plan, changes: Sequence[ObjectChange]) -> Progress | None:
     if plan.state != PlanState.PLANNING:
         return None
     done, expected = len(changes), plan.expected
     if not expected:
-        return Progress(_("Reading manifests and cluster…"), 0, 0)
+        return Progress(_name_reading(plan), 0, 0)
     text = ngettext("%(done)d of %(expected)d object planned", "%(done)d of %(expected)d objects planned", expected)
     return Progress(text % {"done": done, "expected": expected}, done, expected)
 

@@ -65,7 +65,7 @@ def add_review(request: PageRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         namespace, cluster = form.cleaned_data["namespace"], form.cleaned_data["cluster"]
         given = form.add_patch(form.describe_input(cluster=cluster, namespace=namespace))
-        source = read_source(given, by=request.user)
+        source = read_source(given, by=request.user, may_wait=True)
         _check_follow(form, source)
         if source.can_be_planned and not form.errors:
             options = as_source(form.options, source.files)
@@ -179,7 +179,7 @@ def replace_manifests(request: PageRequest, number: int) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         seen = form.cleaned_data["seen"]
         latest = planner.get_plan(seen, review_number=number, for_user=request.user) if seen else latest
-        source = read_source(_describe_next(form, review), by=request.user)
+        source = read_source(_describe_next(form, review), by=request.user, may_wait=True)
         if form.cleaned_data["again"] and _is_same_commit(review, source):
             messages.info(request, describe_same(source.bundle))
             return redirect("reviews:show-review", number)

@@ -1,4 +1,4 @@
-"""The objects and problems found in manifests, which are read and parsed at once, so that problems show.
+"""The objects and problems found in manifests, which are read and parsed at once unless they are large.
 
 Problems of single documents do not stop the others. `applyviz.sources` sets the limits; input that it refuses becomes a
 problem too.
@@ -16,12 +16,11 @@ from applyviz.engine.objects.errors import SourceError
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.sources.bundle import SourceBundle
 from applyviz.sources.git.model import RefusedFilesError
+from applyviz.sources.kustomization import NAMES as KUSTOMIZATIONS
 from applyviz.sources.links import UnreadLinksError, hide_query
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.plans.intake import ReviewInput, UnreadSourcesError, read_manifests
-from applyviz.workflow.plans.source_mix import DuplicateObjectsError
-
-KUSTOMIZATIONS = frozenset({"kustomization.yaml", "kustomization.yml", "Kustomization"})
+from applyviz.workflow.plans.source_mix import CHART_FILE, DuplicateObjectsError
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +45,18 @@ class FoundProblem:
 
 @dataclass(frozen=True, slots=True)
 class ReadSource:
-    """Everything read from the input."""
+    """Everything read from the input; `is_read` is false if the worker parses it."""
 
     bundle: SourceBundle
     found: tuple[FoundObject, ...]
     problems: tuple[FoundProblem, ...]
     files: tuple[ParsedFile, ...] = ()
+    is_read: bool = True
 
     @property
     def can_be_planned(self) -> bool:
-        """Return whether there is at least one object."""
-        return bool(self.found)
+        """Return whether there is at least one object, or the worker looks for them."""
+        return bool(self.found) or not self.is_read
 
 
 def _is_kustomization(name: str) -> bool:
@@ -78,12 +78,12 @@ def _find_charts(bundle: SourceBundle) -> Iterator[FoundProblem]:
     """Yield a problem for each chart folder: it must be rendered, or left out."""
     for folder in _list_chart_folders(bundle):
         reason = _("this is a Helm chart, not manifests. To render it, enter %(folder)s as the chart")
-        yield FoundProblem(reason % {"folder": folder}, f"{folder}/Chart.yaml".removeprefix("./"))
+        yield FoundProblem(reason % {"folder": folder}, f"{folder}/{CHART_FILE}".removeprefix("./"))
 
 
 def _list_chart_folders(bundle: SourceBundle) -> list[str]:
     """Return the outermost folders with a Chart.yaml."""
-    names = [file.name for file in bundle.files if file.name.rpartition("/")[2] == "Chart.yaml"]
+    names = [file.name for file in bundle.files if file.name.rpartition("/")[2] == CHART_FILE]
     folders = sorted(name.rpartition("/")[0] or "." for name in names)
     return [one for one in folders if not any(one.startswith(f"{other}/") for other in folders)]
 
@@ -130,12 +130,17 @@ def _present_error(error: SourceError) -> Iterator[FoundProblem]:
             yield FoundProblem(str(error))
 
 
-def read_source(given: ReviewInput, *, by: Person) -> ReadSource:
-    """Freeze and parse manifests; fetches links and repositories."""
+def read_source(given: ReviewInput, *, by: Person, may_wait: bool = False) -> ReadSource:
+    """Freeze and parse manifests; fetches links and repositories.
+
+    - `may_wait`: large sources are parsed by the worker that plans them.
+    """
     try:
-        taken = read_manifests(given, by=by)
+        taken = read_manifests(given, by=by, may_wait=may_wait)
     except SourceError as error:
         return ReadSource(SourceBundle(), (), tuple(_present_error(error)))
+    if not taken.is_read:
+        return ReadSource(taken.bundle, (), (), is_read=False)
     of_channel = (FoundProblem(p.reason, str(p.position)) for p in (*taken.channel_problems, *taken.missing_manifests))
     charts = _list_chart_folders(taken.bundle)
     problems = (
