@@ -4,16 +4,15 @@ import re
 from dataclasses import replace
 
 from django.urls import reverse
-from django.utils import timezone
 
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import Risk, RiskLevel
 from applyviz.engine.risks.removals import REMOVAL_WILL_NOT_HAPPEN
 from applyviz.records.enums import ClusterKind
-from applyviz.records.models import ApplyRun, Approval, Cluster, Comment, Resolution
+from applyviz.records.models import ApplyRun, Approval, Cluster, Comment
 from applyviz.workflow.approvals import acknowledgments
 from tests.builders import make_policy
-from tests.web import builders, rows
+from tests.web import builders, reading, rows
 
 
 def url(plan) -> str:
@@ -147,21 +146,42 @@ def test_comment_is_no_decision(as_bob, plan):
     assert (made.text, Approval.objects.count()) == ("Is Friday fine?", 0)
 
 
-def test_sheet_says_who_acknowledged_and_what_is_forced(as_bob, alice):
+def test_sheet_says_who_acknowledged(as_bob, alice):
     risk = Risk(REMOVAL_WILL_NOT_HAPPEN, RiskLevel.HIGH, builders.REPLICAS, {"owners": "x"})
     change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), risks=(risk,))
     plan = rows.make_plan(alice, [change])
     acknowledgments.acknowledge_risks(plan, REMOVAL_WILL_NOT_HAPPEN, by=alice)
-    Resolution.objects.create(
-        review=plan.review, plan=plan, by=alice, object_key="apps/Deployment/shop/frontend", path=".spec.replicas",
-        manager="kubectl-edit", choice="overwrite", created_at=timezone.now(),
-    )  # fmt: skip
 
     page = as_bob.get(url(plan)).content.decode().replace("<wbr>", "")
 
     text = " ".join(re.sub(r"<[^>]+>", "", page).split())
     assert "Removal will not happen · acknowledged by alice: Deployment/frontend" in text
-    assert "frontend <code>.spec.replicas</code> taken from kubectl-edit by alice" in page
+
+
+def test_page_says_each_thing_once_and_the_decision_first(as_bob, alice):
+    risk = Risk(REMOVAL_WILL_NOT_HAPPEN, RiskLevel.HIGH, builders.REPLICAS, {"owners": "x"})
+    change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), risks=(risk,))
+    plan = rows.make_plan(alice, [change])
+
+    text = reading.text_of(reading.read(as_bob, url(plan)))
+
+    facts = (plan.digest, "Removal will not happen", "The run page can open a review", "1 to update", "0 of 1 approval")
+    assert {fact: text.count(fact) for fact in facts} == dict.fromkeys(facts, 1)
+    order = ("Request changes", "Comment (optional", "1 to update", "About this plan", "Requested by")
+    assert sorted(order, key=text.index) == list(order)
+
+
+def test_risk_of_many_objects_leads_to_all_of_them(as_bob, alice):
+    risk = Risk(REMOVAL_WILL_NOT_HAPPEN, RiskLevel.HIGH, builders.REPLICAS, {"owners": "x"})
+    change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), risks=(risk,))
+    plan = rows.make_plan(alice, [replace(change, ref=change.ref._replace(name=f"o{n}")) for n in range(5)])
+
+    page = reading.read(as_bob, url(plan))
+
+    more = next(one for one in reading.find_all(page, "a") if reading.text_of(one) == "and 2 more")
+    risks = reverse("reviews:show-risks", args=[plan.review.number, plan.number])
+    assert reading.attribute(more, "href") == f"{risks}#risk-{REMOVAL_WILL_NOT_HAPPEN.slug}"
+    assert f'id="risk-{REMOVAL_WILL_NOT_HAPPEN.slug}"' in as_bob.get(risks).content.decode()
 
 
 def test_risk_of_the_whole_plan_names_no_object(as_bob, alice):

@@ -16,6 +16,7 @@ from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import DELETIONS, Operation
 from applyviz.engine.risks.model import RiskKind, RiskLevel
+from applyviz.engine.risks.planning.ownership import FORCED
 from applyviz.engine.risks.sentences import title
 from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import ObjectChange, Plan
@@ -45,6 +46,7 @@ from applyviz.workflow.foundation import access, sentences
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.people import commit_people, humans
 from applyviz.workflow.plans.live_values import hidden_positions, list_rows
+from applyviz.workflow.plans.resolutions import list_made
 from applyviz.workflow.policies.risks import gather_risks
 from applyviz.workflow.policies.windows import find_opening
 
@@ -78,12 +80,16 @@ class ForcedField:
 
 @dataclass(frozen=True, slots=True)
 class AcknowledgedRisk:
-    """One high risk, its objects, and who acknowledged it; `is_open` while that is missing for some object."""
+    """One high risk, its objects, who acknowledged it, and its address in the list of risks.
+
+    - `is_open`: an acknowledgment is missing for some object.
+    """
 
     title: str
     objects: tuple[LinkedObject, ...]
     by: tuple[str, ...]
     is_open: bool
+    url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +145,12 @@ class Confirmation:
         return not self.blockers and not self.has_approved
 
     @property
+    def other_risks(self) -> tuple[HighRisk, ...]:
+        """The risks that are not listed with their acknowledgments."""
+        listed = {one.title for one in self.acknowledged}
+        return tuple(risk for risk in self.high_risks if not (risk.is_high and str(risk.title) in listed))
+
+    @property
     def not_viewed(self) -> int:
         """The number of objects that this person did not view."""
         return self.to_view - self.viewed
@@ -154,17 +166,21 @@ class Confirmation:
         return "wait" if self.can_approve else "comment" if self.can_comment else ""
 
 
-def _list_forced(plan: Plan) -> tuple[ForcedField, ...]:
-    """Return the fields with the resolution to overwrite."""
-    found = plan.review.decisions.filter(undone_at=None, choice=ResolutionKind.OVERWRITE.value).select_related("by")
+def _list_forced(plan: Plan, changes: Sequence[ObjectChange]) -> tuple[ForcedField, ...]:
+    """Return the fields that this plan takes from other managers; a resolution of a dropped object takes none."""
+    forcing = (c for c in changes if any(slug == FORCED.slug for slug, _level in c.risk_levels))
+    keys = {f"{c.group}/{c.kind}/{c.namespace}/{c.name}" for c in forcing}
     return tuple(
-        ForcedField(row.object_key.rpartition("/")[2], row.path, row.manager, row.by.get_username()) for row in found
+        ForcedField(row.object_key.rpartition("/")[2], row.path, row.manager, row.by.get_username())
+        for row in list_made(plan).values()
+        if row.choice == ResolutionKind.OVERWRITE and row.object_key in keys
     )
 
 
 def _list_acknowledged(plan: Plan, person: Person, changes: Sequence[ObjectChange]) -> tuple[AcknowledgedRisk, ...]:
     """Each high risk with its objects and who acknowledged it, as far as this person sees the objects."""
     hidden, rows = hidden_positions(plan), {change.position: change for change in changes}
+    risks_url = f"{reverse('reviews:show-risks', args=[plan.review.number, plan.number])}#risk-"
     names: dict[RiskKind, dict[str, None]] = {}
     objects: dict[RiskKind, list[LinkedObject]] = {}
     open_kinds = set()
@@ -180,7 +196,13 @@ def _list_acknowledged(plan: Plan, person: Person, changes: Sequence[ObjectChang
         if not act.noted:
             open_kinds.add(kind)
     return tuple(
-        AcknowledgedRisk(_(title(kind, RiskLevel.HIGH)), tuple(objects[kind]), tuple(by), kind in open_kinds)
+        AcknowledgedRisk(
+            _(title(kind, RiskLevel.HIGH)),
+            tuple(objects[kind]),
+            tuple(by),
+            kind in open_kinds,
+            f"{risks_url}{kind.slug}",
+        )
         for kind, by in names.items()
     )
 
@@ -283,7 +305,7 @@ def present_confirmation(plan: Plan, *, for_user: Person) -> Confirmation:
         lists=_list_operations(plan, changes),
         blockers=_list_blockers(plan, for_user),
         revert_note=_describe_way_back(changes),
-        approval=present_approval(plan, found, for_user=for_user),
+        approval=present_approval(plan, found),
         can_wait=can_wait(plan),
         must_wait=found.policy.waits_for_rollout,
         can_apply_now=not starter and _can_apply_now(plan, found, for_user),
@@ -295,7 +317,7 @@ def present_confirmation(plan: Plan, *, for_user: Person) -> Confirmation:
         can_comment=access.can(for_user, Action.COMMENT, access.scopes_of(plan.review)),
         viewed=len(viewed_objects.list_viewed(plan, by=for_user)),
         to_view=sum(count for operation, count in plan.counts.items() if operation != Operation.UNCHANGED),
-        forced=_list_forced(plan),
+        forced=_list_forced(plan, changes),
         acknowledged=_list_acknowledged(plan, for_user, changes),
         is_deleting=options.is_deleting,
         closed=sentences.describe_all(closed),

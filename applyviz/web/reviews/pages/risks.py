@@ -58,6 +58,11 @@ class HighRisk:
         return self.objects[0].url
 
     @property
+    def is_high(self) -> bool:
+        """Whether it is a high risk."""
+        return self.style is LEVEL_STYLES[RiskLevel.HIGH]
+
+    @property
     def names(self) -> str:
         """The first of them by name."""
         return ", ".join(one.name for one in self.objects[:NAMED])
@@ -115,5 +120,4 @@ def list_high_risks(
     if blocked:
         style = LEVEL_STYLES[RiskLevel.MEDIUM]
         rows.append(HighRisk(style, _("Blocked by conflict"), present(blocked), "conflict", RiskState.TO_RESOLVE))
-    loud = LEVEL_STYLES[RiskLevel.HIGH]
-    return tuple(sorted(rows, key=lambda row: row.style is not loud))
+    return tuple(sorted(rows, key=lambda row: not row.is_high))

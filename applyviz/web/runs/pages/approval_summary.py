@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.urls import reverse
 from django.utils.formats import date_format
 from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
@@ -17,22 +16,11 @@ from applyviz.web.components.badges import OBJECT_STYLES
 from applyviz.web.components.notices import Notice
 from applyviz.web.components.requested_reviewers import ReviewerRow, present_requested
 from applyviz.web.settings.pages.policies import describe_policy, describe_progress
-from applyviz.workflow.approvals import approving, plan_blockers, quorum, requested_reviewers
+from applyviz.workflow.approvals import approving, quorum, requested_reviewers
 from applyviz.workflow.approvals.quorum import Quorum
-from applyviz.workflow.foundation import access, sentences
-from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.runs import emergency_apply
 
 _SHOWN = 12
-
-
-@dataclass(frozen=True, slots=True)
-class NeedRow:
-    """One demand of the policy and how far it is met."""
-
-    text: str
-    given: tuple[str, ...]
-    missing: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,30 +38,23 @@ class ApprovalForPage:
     """Required, given and possible approvals."""
 
     policy: str
-    needs: tuple[NeedRow, ...]
+    needs: tuple[str, ...]
     given: tuple[GivenRow, ...]
     may: tuple[str, ...]
     may_more: int
     requested: tuple[ReviewerRow, ...]
-    closed: tuple[str, ...]
-    emergency_url: str = ""
 
 
-def present_approval(plan: Plan, found: Quorum, *, for_user: Person) -> ApprovalForPage:
+def present_approval(plan: Plan, found: Quorum) -> ApprovalForPage:
     """Return the summary of approvals."""
     may = [person.get_username() for person in quorum.list_candidates(plan)]
-    can_break = access.can(for_user, Action.BREAK_GLASS, access.scopes_of(plan.review))
     return ApprovalForPage(
         policy=describe_policy(found.policy),
-        needs=tuple(
-            NeedRow(describe_progress(n.demand, missing=n.missing), n.given_by, n.missing) for n in found.needs
-        ),
+        needs=tuple(describe_progress(need.demand, missing=need.missing) for need in found.needs),
         given=tuple(GivenRow(a.by_name, a.note, a.created_at, a.expires_at) for a in found.approvals),
         may=tuple(may[:_SHOWN]),
         may_more=max(0, len(may) - _SHOWN),
         requested=present_requested(plan.review, requested_reviewers.find_reviewers(plan, found)),
-        closed=sentences.describe_all(plan_blockers.find_start_blockers(plan, found.policy)),
-        emergency_url=reverse("reviews:emergency-apply", args=[plan.review.number, plan.number]) if can_break else "",
     )
 
 
