@@ -89,6 +89,28 @@ def test_equal_changes_of_manifest_and_result_are_one_line(team, bobs):
     assert "Field owners in the cluster" not in html  # a new object has none
 
 
+def test_object_whose_request_alone_differs_says_so(team, bobs):
+    stamped = config_map(colour="blue").replace("metadata:\n", "metadata:\n  creationTimestamp: null\n")
+    first = team.plan(stamped)
+    replan(team, first, bundle=bundle(config_map(colour="blue")))
+
+    html = read(show(bobs, first))
+
+    assert "1 of 1 object differs" in html
+    assert "same fields; the request or its conflicts differ" in html
+
+
+def test_column_of_movers_is_there_only_if_one_is_named(team, bobs):
+    team.apply(config_map(colour="blue"))
+    first = team.plan(config_map(colour="green"))
+    replan(team, first, bundle=bundle(config_map(colour="red")))
+
+    html = read(show(bobs, first))
+
+    assert "Field owners in the cluster" in html
+    assert "Changed in the cluster by" not in html
+
+
 def test_long_values_are_compared_line_by_line(team, bobs):
     lines = [f"line {number}" for number in range(400)]
     first = team.plan(config_map(page="\n".join(lines)))

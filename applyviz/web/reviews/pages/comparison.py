@@ -92,6 +92,17 @@ class MovedObject:
         return any(field.movers or field.owners_before or field.owners_after for field in self.fields)
 
     @property
+    def has_movers(self) -> bool:
+        """Return whether any of its fields changed in the cluster between the plans."""
+        return any(field.movers for field in self.fields)
+
+    @property
+    def is_sent_otherwise(self) -> bool:
+        """Return whether nothing that is listed says what differs, such as of a field that only the server sets."""
+        is_listed = self.fields or self.is_another_object or self.first != self.second
+        return self.is_detailed and not is_listed
+
+    @property
     def size(self) -> int:
         """Return how many of its fields differ."""
         return len(self.fields) + self.more

@@ -17,6 +17,7 @@ from django.utils.translation import ngettext
 from applyviz.engine.diff.text import DiffLine, Fold, LineState, diff_lines, fold_rows, unify_rows
 from applyviz.engine.diff.text import TextDiffRow as PairedRow
 from applyviz.engine.diff.words import Part
+from applyviz.engine.diff.yaml_text import is_block
 from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.refs import GroupVersionKind
@@ -29,6 +30,7 @@ from applyviz.workflow.plans.changes import find_root
 _NOISE = frozenset({"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink"})
 PAGE, SHOWN, OF_MANIFEST = 600, 24, 200
 LOOKED_INTO = 40_000
+_MARK, _BLANKS = "…", (" ", "\t", "\n")
 _INSIDE: Mapping[str, str | Promise] = {
     "json": _("JSON, formatted"),
     "yaml": _("YAML, compared by field (comments and formatting ignored)"),
@@ -220,12 +222,24 @@ def diff_values(name: str, before: JSONValue, after: JSONValue, *, has_diff: boo
     if not rows:
         if isinstance(before, str) and isinstance(after, str):
             before, after, hidden = _find_window(before, after)
-        rows = fold_rows(unify_rows(diff_lines({name: before}, {name: after}, looks_inside=False)), context=1)
+        rows = fold_rows(_compare_lines(name, before, after), context=1)
     shown = list(_present_rows(rows[:SHOWN], _NO_GUTTER))
     hidden += _count_lines(rows[SHOWN:])
     if hidden:
         shown.append(_state_rest(hidden, has_diff=has_diff))
     return tuple(shown)
+
+
+def _compare_lines(name: str, before: JSONValue, after: JSONValue) -> tuple[PairedRow, ...]:
+    """Return the rows of two values of a field.
+
+    - A part of a text may begin with an indented line, which no literal block does: a mark before it is left out again.
+    """
+    begun = [f"{_MARK}\n{text}" for text in (before, after) if isinstance(text, str) and text[:1] in _BLANKS]
+    if len(begun) < 2 or not all(map(is_block, begun)):
+        return unify_rows(diff_lines({name: before}, {name: after}, looks_inside=False))
+    head, _mark, *rows = unify_rows(diff_lines({name: begun[0]}, {name: begun[1]}, looks_inside=False))
+    return (head, *rows)
 
 
 def _state_rest(hidden: int, *, has_diff: bool = False) -> DiffRow:

@@ -266,6 +266,17 @@ def test_long_value_shows_where_it_begins_to_differ():
     assert texts[-1] == "477 more lines: see the diff"
 
 
+def test_text_that_differs_after_an_indented_line_is_shown_line_by_line():
+    """As the Corefile of CoreDNS, whose part has no line without indentation."""
+    old = ".:53 {\n    errors\n    health {\n      lameduck 5s\n    }\n    ready\n}"
+
+    rows = diff_values("Corefile", old, old.replace("5s", "10s"))
+
+    texts = [f"{row.shown.indent}{''.join(p.text for p in row.shown.parts)}" for row in rows if row.shown]
+    assert texts[:4] == ["Corefile: |-", "      health {", "        lameduck 5s", "        lameduck 10s"]
+    assert not [text for text in texts if "\\n" in text or "…" in text]
+
+
 @pytest.mark.parametrize("place", [100, 3_990, 30_000])
 def test_difference_within_a_long_line_is_never_cut(place):
     old = "a" * 30_100
