@@ -1,0 +1,43 @@
+"""Targets as large as a thumb on pages that an author opens from others: panels, one object, ticks, refusals."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.e2e.test_phone import FIND_SMALL, LEAST, PLAN, SIZE
+
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
+PAGES = [
+    f"{PLAN}/graph/?node=deployment/checkout",
+    f"{PLAN}/owners/?view=table",
+    f"{PLAN}/owners/?object=34",
+    f"{PLAN}/objects/0/hand-over/",
+    f"{PLAN}/ownership/",
+    "/runs/1/objects/0/",
+    "/clusters/demo/objects/",
+    "/clusters/demo/objects/?q=nothing",
+]
+
+
+@pytest.fixture
+def phone(sign_in) -> Page:
+    """The browser of an author, as small as a phone."""
+    page = sign_in("alice", has_touch=True, is_mobile=True, reduced_motion="reduce", is_let_in=False)
+    page.set_viewport_size(SIZE)
+    return page
+
+
+@pytest.mark.parametrize("address", PAGES)
+def test_targets_of_an_author_are_as_large_as_a_thumb(phone, address):
+    phone.goto(address)
+
+    assert phone.evaluate(FIND_SMALL, 400), "targets are found"
+    assert phone.evaluate(FIND_SMALL, LEAST) == []
+
+
+def test_way_back_from_a_page_that_is_not_there_is_as_large_as_a_thumb(phone):
+    answer = phone.goto("/reviews/404/")
+
+    assert answer is not None
+    assert (answer.status, phone.evaluate(FIND_SMALL, LEAST)) == (404, [])
