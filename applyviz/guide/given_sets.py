@@ -25,8 +25,8 @@ _CASCADE = "--cascade="
 _ENVIRONMENT = "KUBECTL_APPLYSET=true"
 
 
-class SetWay(StrEnum):
-    """What happens to the objects: an apply without prune, an apply with one of its two ways, or a deletion."""
+class SetTask(StrEnum):
+    """What happens to the objects: an apply without prune, an apply with one of its two kinds, or a deletion."""
 
     KEEP = PruneMode.NONE.value
     ALLOWLIST = PruneMode.ALLOWLIST.value
@@ -38,14 +38,14 @@ class SetWay(StrEnum):
 class SetQuery:
     """One question about a set.
 
-    - `before`: the manifests of the last apply, which a cluster has applied in the same way; `cluster`: its other
-      objects as they are. The fields of a way that is not chosen do not count; no `selector` means `--all`.
+    - `before`: the manifests of the last apply, which a cluster has applied with the same options; `cluster`: its other
+      objects as they are. The fields of a task that is not chosen do not count; no `selector` means `--all`.
     """
 
     manifest: str
     before: str = ""
     cluster: str = ""
-    way: SetWay = SetWay.ALLOWLIST
+    task: SetTask = SetTask.ALLOWLIST
     namespace: str = "default"
     selector: str = ""
     allowlist: tuple[str, ...] = ()
@@ -60,17 +60,17 @@ class SetQuery:
     def from_json(cls, data: JSONObject) -> SetQuery:
         """Return the question from the JSON of `to_json`."""
         allowlist, propagation = tuple(data["allowlist"]), Propagation(data["propagation"])
-        return cls(**{**data, "way": SetWay(data["way"]), "allowlist": allowlist, "propagation": propagation})
+        return cls(**{**data, "task": SetTask(data["task"]), "allowlist": allowlist, "propagation": propagation})
 
     @property
     def is_deletion(self) -> bool:
         """Whether the objects that the manifests name are deleted."""
-        return self.way is SetWay.DELETE
+        return self.task is SetTask.DELETE
 
     @property
     def names_namespace(self) -> bool:
         """Whether the command names the namespace: an ApplySet needs it, and others than `default` have to be named."""
-        return self.way is SetWay.APPLYSET or self.namespace != "default"
+        return self.task is SetTask.APPLYSET or self.namespace != "default"
 
     @property
     def options(self) -> ApplyOptions:
@@ -82,11 +82,11 @@ class SetQuery:
     @property
     def apply_options(self) -> ApplyOptions:
         """Return the options of the apply: that of the manifests, and the earlier one that made the cluster."""
-        is_listed = self.way is SetWay.ALLOWLIST
+        is_listed = self.task is SetTask.ALLOWLIST
         prune = Prune()
         if is_listed:
             prune = Prune(PruneMode.ALLOWLIST, self.allowlist, is_all=not self.selector)
-        elif self.way is SetWay.APPLYSET:
+        elif self.task is SetTask.APPLYSET:
             prune = Prune(PruneMode.APPLYSET, applyset=self.applyset)
         return ApplyOptions(
             mode=ApplyMode.CLIENT,
@@ -105,20 +105,20 @@ class SetQuery:
 
 
 def _list_environment(given: SetQuery) -> tuple[str, ...]:
-    return (_ENVIRONMENT,) if given.way is SetWay.APPLYSET else ()
+    return (_ENVIRONMENT,) if given.task is SetTask.APPLYSET else ()
 
 
 def _list_flags(given: SetQuery) -> tuple[str, ...]:
     named = ("-n", given.namespace) if given.names_namespace else ()
-    match given.way:
-        case SetWay.ALLOWLIST:
+    match given.task:
+        case SetTask.ALLOWLIST:
             chosen = ("-l", given.selector) if given.selector else ("--all",)
             return ("--prune", *chosen, *(f"--prune-allowlist={kind}" for kind in given.allowlist), *named)
-        case SetWay.APPLYSET:
+        case SetTask.APPLYSET:
             return ("--prune", f"--applyset={given.applyset}", *named)
-        case SetWay.DELETE:
+        case SetTask.DELETE:
             return ("--ignore-not-found", f"{_CASCADE}{given.propagation.value.lower()}", *named)
-        case SetWay.KEEP:
+        case SetTask.KEEP:
             return named
 
 
@@ -136,7 +136,7 @@ def read_command(command: str, manifest: str, cluster: str, *, namespace: str) -
     start = words.index("kubectl")
     given = SetQuery(manifest, cluster=cluster, namespace=namespace)
     if words[start + 1] == "delete":
-        return replace(given, way=SetWay.DELETE, propagation=_read_deletion(words))
+        return replace(given, task=SetTask.DELETE, propagation=_read_deletion(words))
     environment = dict(word.partition("=")[::2] for word in words[:start])
     try:
         options = parse_apply(words[start + 1 :], environment, namespace=namespace).options
@@ -147,7 +147,7 @@ def read_command(command: str, manifest: str, cluster: str, *, namespace: str) -
         raise ManifestError("namespace is required to use namespace-scoped ApplySet")
     return replace(
         given,
-        way=SetWay(prune.mode.value),
+        task=SetTask(prune.mode.value),
         namespace=options.namespace,
         selector=options.selector,
         allowlist=prune.allowlist,

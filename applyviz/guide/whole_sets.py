@@ -25,8 +25,8 @@ from applyviz.engine.risks.model import Risk
 from applyviz.engine.schema.sources import SourceChain
 from applyviz.guide.given import PlaygroundQueryError, PlaygroundQueryProblem
 from applyviz.guide.given_sets import SetQuery
-from applyviz.guide.held_cluster import HeldCluster, HeldObject, is_of_kind, read_definitions
 from applyviz.guide.playground import encode_data, explain_problems, find_policy, read_text
+from applyviz.guide.stored_cluster import StoredCluster, StoredObject, is_of_kind, read_definitions
 from applyviz.sandbox.api.estimates import with_estimates
 
 TEXTS = ("manifest", "before", "cluster")
@@ -115,9 +115,9 @@ def _encode(document: ManifestDocument) -> ManifestDocument:
     return replace(document, obj=encode_data(document.obj))
 
 
-def _fill(files: Mapping[str, ParsedFile], catalog: SourceChain, given: SetQuery, now: str) -> HeldCluster:
+def _fill(files: Mapping[str, ParsedFile], catalog: SourceChain, given: SetQuery, now: str) -> StoredCluster:
     """Return the cluster: first its definitions, then what was applied, then its other objects."""
-    cluster = HeldCluster(catalog, namespace=given.namespace, now=now)
+    cluster = StoredCluster(catalog, namespace=given.namespace, now=now)
     problems: list[PlaygroundQueryProblem] = []
     others = files["cluster"].documents
     definitions = [one for one in others if one.ref.gvk.kind == "CustomResourceDefinition"]
@@ -141,7 +141,7 @@ def _name_problem(document: ManifestDocument, reason: str) -> Iterator[Playgroun
         yield PlaygroundQueryProblem("cluster", f"line {document.position.line}: {reason}")
 
 
-def _plan(documents: Sequence[ManifestDocument], cluster: HeldCluster, given: SetQuery, now: str) -> PlannedSet:
+def _plan(documents: Sequence[ManifestDocument], cluster: StoredCluster, given: SetQuery, now: str) -> PlannedSet:
     options = given.options
     earlier = EarlierRun("", options, (), tuple(one.ref for one in cluster.objects))
     context = PlanningContext(cluster.catalog, now, earlier=None if given.is_deletion else earlier)
@@ -151,7 +151,7 @@ def _plan(documents: Sequence[ManifestDocument], cluster: HeldCluster, given: Se
     return planner.plan()
 
 
-def _delete(plan: PlannedSet, cluster: HeldCluster) -> None:
+def _delete(plan: PlannedSet, cluster: StoredCluster) -> None:
     """Send the deletions of a plan in its order; one that the deletion of another took along is gone."""
     for change in plan.changes:
         for request in change.requests:
@@ -160,18 +160,18 @@ def _delete(plan: PlannedSet, cluster: HeldCluster) -> None:
                 cluster.answer(Request("DELETE", request.path, request.query, request.content_type, body))
 
 
-def _find_taker(held: HeldObject, gone: Sequence[HeldObject]) -> ObjectRef | None:
+def _find_taker(stored: StoredObject, gone: Sequence[StoredObject]) -> ObjectRef | None:
     """Return the deleted object that an object belonged to: an owner, its namespace, or the definition of its kind."""
-    owners = {owner.get("uid") for owner in get_at(held.obj, ("metadata", "ownerReferences")) or ()}
+    owners = {owner.get("uid") for owner in get_at(stored.obj, ("metadata", "ownerReferences")) or ()}
     for one in gone:
-        is_space = one.ref.gvk.kind == "Namespace" and one.ref.name == held.ref.namespace
-        if one.uid in owners or is_space or is_of_kind(held.ref, one.obj):
+        is_space = one.ref.gvk.kind == "Namespace" and one.ref.name == stored.ref.namespace
+        if one.uid in owners or is_space or is_of_kind(stored.ref, one.obj):
             return one.ref
     return None
 
 
-def _lost_owner(held: HeldObject, now: JSONObject) -> bool:
-    before, after = (get_at(one, ("metadata", "ownerReferences")) or () for one in (held.obj, now))
+def _lost_owner(stored: StoredObject, now: JSONObject) -> bool:
+    before, after = (get_at(one, ("metadata", "ownerReferences")) or () for one in (stored.obj, now))
     return len(after) < len(before)
 
 
@@ -180,10 +180,10 @@ class _Ended:
     """What the cluster has after the deletions, and which of its objects are being deleted or gone."""
 
     now: Mapping[str, JSONObject | None]
-    going: tuple[HeldObject, ...]
+    going: tuple[StoredObject, ...]
 
 
-def _read_end(cluster: HeldCluster) -> _Ended:
+def _read_end(cluster: StoredCluster) -> _Ended:
     now = {one.path: cluster.read(one.path) for one in cluster.objects}
     going = [one for one in cluster.objects if get_at(now[one.path] or _GONE, ("metadata", "deletionTimestamp"))]
     return _Ended(now, tuple(going))
@@ -192,19 +192,19 @@ def _read_end(cluster: HeldCluster) -> _Ended:
 _GONE: JSONObject = {"metadata": {"deletionTimestamp": "gone"}}
 
 
-def _end_row(held: HeldObject, ended: _Ended, change: PlannedObject | None, stays: StayReason | None) -> SetRow:
+def _end_row(stored: StoredObject, ended: _Ended, change: PlannedObject | None, stays: StayReason | None) -> SetRow:
     """Return what became of an object of the cluster that no write of the plan is about."""
-    row, found = SetRow(held.ref, SetOutcome.KEPT), ended.now[held.path]
-    taker = _find_taker(held, ended.going)
+    row, found = SetRow(stored.ref, SetOutcome.KEPT), ended.now[stored.path]
+    taker = _find_taker(stored, ended.going)
     if change is not None:
         row = replace(row, is_planned=True, risks=change.risks)
     if found is None:
         pruned = SetOutcome.PRUNED if change is not None and change.operation is Operation.PRUNE else SetOutcome.DELETED
         return replace(row, outcome=SetOutcome.COLLECTED if change is None else pruned, taker=taker)
-    if held in ended.going:
+    if stored in ended.going:
         finalizers = tuple(get_at(found, ("metadata", "finalizers")) or get_at(found, ("spec", "finalizers")) or ())
         return replace(row, outcome=SetOutcome.WAITING, finalizers=finalizers, taker=taker)
-    is_orphan = _lost_owner(held, found)
+    is_orphan = _lost_owner(stored, found)
     return replace(row, outcome=SetOutcome.ORPHANED, taker=taker) if is_orphan else replace(row, stays=stays)
 
 
@@ -216,14 +216,14 @@ def _list_writes(plan: PlannedSet) -> Iterator[SetRow]:
             yield SetRow(change.ref, outcome, error=change.error, risks=change.risks)
 
 
-def _list_rows(plan: PlannedSet, cluster: HeldCluster) -> Iterator[SetRow]:
+def _list_rows(plan: PlannedSet, cluster: StoredCluster) -> Iterator[SetRow]:
     deletions = {change.ref.key: change for change in plan.changes if change.operation in _DELETIONS}
     stays = {one.ref.key: one.why for one in plan.staying}
     ended = _read_end(cluster)
     written = {row.ref.key: row for row in _list_writes(plan)}
-    for held in cluster.objects:
-        key = held.ref.key
-        row = _end_row(held, ended, deletions.get(key), stays.get(key))
+    for stored in cluster.objects:
+        key = stored.ref.key
+        row = _end_row(stored, ended, deletions.get(key), stays.get(key))
         if key not in written or row.outcome in _GOES_FIRST:
             yield row
             written.pop(key, None)

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from applyviz.engine.requests.options import Propagation
-from applyviz.guide.given_sets import SetQuery, SetWay
+from applyviz.guide.given_sets import SetQuery, SetTask
 
 FILE = Path(__file__).parents[1] / "cases" / "playground" / "sets.yaml"
 TEXTS = ("manifest", "before", "cluster")
@@ -29,8 +29,8 @@ class SetCase:
         texts = {part: place(self.given.get(part, ""), space) for part in TEXTS}
         return SetQuery(
             **texts,
-            way=SetWay(self.given["way"]),
-            namespace=space if self.given["way"] == "applyset" else "default",
+            task=SetTask(self.given["task"]),
+            namespace=space if self.given["task"] == "applyset" else "default",
             selector=self.given.get("selector", ""),
             allowlist=tuple(self.given.get("allowlist", ())),
             applyset=self.given.get("applyset", ""),

@@ -19,7 +19,7 @@ from applyviz.engine.risks.deletions import DELETED
 from applyviz.engine.risks.sentences import render_risk
 from applyviz.guide import playground, whole_sets
 from applyviz.guide.given import PlaygroundQueryError
-from applyviz.guide.given_sets import SetQuery, SetWay
+from applyviz.guide.given_sets import SetQuery, SetTask
 from applyviz.guide.whole_sets import SetAnswer, SetOutcome, SetRow
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
 from applyviz.web.components.notices import Notice
@@ -90,7 +90,7 @@ def _explain_deletion(row: SetRow, given: SetQuery) -> str:
         return ""
     if given.is_deletion:
         return gettext("The manifests name it.")
-    if given.way is SetWay.APPLYSET:
+    if given.task is SetTask.APPLYSET:
         return gettext("It is a member of the ApplySet and not in the manifests.")
     if given.selector:
         return gettext("It was applied before, the selector matches it, and it is not in the manifests.")
@@ -103,7 +103,7 @@ def _explain_kept(row: SetRow, given: SetQuery) -> str:
         return gettext("%(reason)s.") % {"reason": f"{why[:1].upper()}{why[1:]}"}
     if given.is_deletion:
         return gettext("The manifests do not name it, and it belongs to nothing that is deleted.")
-    if given.way is SetWay.KEEP:
+    if given.task is SetTask.KEEP:
         return gettext("Without prune, apply deletes nothing.")
     return gettext("Prune does not delete it.")
 
@@ -127,8 +127,8 @@ def _explain(row: SetRow, given: SetQuery) -> str:
 
 def _present_row(row: SetRow, given: SetQuery) -> SetObjectRow:
     ref = row.ref
-    told = [risk for risk in row.risks if row.is_planned and risk.kind is not DELETED]  # the result says that already
-    risks = tuple(render_risk(risk, gettext) for risk in told)
+    message = [risk for risk in row.risks if row.is_planned and risk.kind is not DELETED]  # the result says that already
+    risks = tuple(render_risk(risk, gettext) for risk in message)
     return SetObjectRow(
         ref.gvk.kind, ref.name, ref.namespace, _STYLES[row.outcome], _explain(row, given), tuple(dict.fromkeys(risks))
     )
@@ -141,7 +141,7 @@ def _list_shares(answer: SetAnswer) -> tuple[SetShare, ...]:
 
 def _list_notices(answer: SetAnswer, given: SetQuery) -> Iterator[Notice]:
     if answer.problems:
-        is_pruning = given.way in (SetWay.ALLOWLIST, SetWay.APPLYSET)
+        is_pruning = given.task in (SetTask.ALLOWLIST, SetTask.APPLYSET)
         title = gettext("Nothing is pruned") if is_pruning else gettext("Not all objects can be read")
         yield Notice(OBJECT_STYLES[Operation.ERROR], title, lines=answer.problems)
 

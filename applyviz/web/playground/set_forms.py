@@ -10,16 +10,16 @@ from django.utils.translation import gettext_lazy as _
 from applyviz.engine.requests.options import Propagation
 from applyviz.engine.requests.replacement import read_names
 from applyviz.guide.given import PlaygroundQueryError
-from applyviz.guide.given_sets import SetQuery, SetWay
+from applyviz.guide.given_sets import SetQuery, SetTask
 from applyviz.web.components.propagations import PROPAGATIONS
 from applyviz.web.playground.forms import make_text
 from applyviz.web.reviews.forms.prune import PruneFields
 
-WAYS = [
-    (SetWay.ALLOWLIST.value, _("Prune by allowlist")),
-    (SetWay.APPLYSET.value, _("Prune by ApplySet")),
-    (SetWay.KEEP.value, _("Apply without prune")),
-    (SetWay.DELETE.value, _("Delete")),
+TASKS = [
+    (SetTask.ALLOWLIST.value, _("Prune by allowlist")),
+    (SetTask.APPLYSET.value, _("Prune by ApplySet")),
+    (SetTask.KEEP.value, _("Apply without prune")),
+    (SetTask.DELETE.value, _("Delete")),
 ]
 _NAME = RegexValidator(r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z", _("Use lowercase letters, digits and dashes."))
 
@@ -30,7 +30,7 @@ class SetForm(PruneFields):
     manifest = make_text(_("Manifests"), 18, required=True)
     before = make_text(_("Applied before"), 18)
     cluster = make_text(_("Other live objects"), 18)
-    prune = forms.ChoiceField(label=_("What to do"), choices=WAYS, initial=SetWay.ALLOWLIST.value)
+    prune = forms.ChoiceField(label=_("What to do"), choices=TASKS, initial=SetTask.ALLOWLIST.value)
     prune_all = forms.BooleanField(label=_("All objects, whatever their labels"), required=False)
     namespace = forms.CharField(label=_("Namespace"), max_length=63, required=False, validators=[_NAME])
     propagation = forms.ChoiceField(label=_("Dependents"), choices=PROPAGATIONS, required=False)
@@ -39,8 +39,8 @@ class SetForm(PruneFields):
     @classmethod
     def of(cls, given: SetQuery) -> SetForm:
         """Return the form filled with an input."""
-        way, kinds = given.way.value, "\n".join(given.allowlist)
-        more = {"prune": way, "prune_allowlist": kinds, "prune_all": not given.selector}
+        task, kinds = given.task.value, "\n".join(given.allowlist)
+        more = {"prune": task, "prune_allowlist": kinds, "prune_all": not given.selector}
         return cls(initial={**given.to_json(), **more, "propagation": given.propagation.value})
 
     @property
@@ -50,7 +50,7 @@ class SetForm(PruneFields):
         texts = {name: chosen[name].replace("\r\n", "\n") for name in ("manifest", "before", "cluster")}
         return SetQuery(
             **texts,
-            way=SetWay(chosen["prune"]),
+            task=SetTask(chosen["prune"]),
             namespace=chosen["namespace"] or "default",
             selector="" if chosen["prune_all"] else chosen["selector"],
             allowlist=read_names(chosen["prune_allowlist"]),

@@ -26,9 +26,8 @@ class Command(BaseCommand):
     def handle(self, *args: object, **options: Any) -> None:
         """Run the named action."""
         try:
-            {"make": self._make, "show": self._show, "reseal": self._reseal, "re-sign": self._re_sign}[
-                options["what"]
-            ]()
+            act = {"make": self._make, "show": self._show, "reseal": self._reseal, "re-sign": self._re_sign}
+            act[options["what"]]()
         except (ImproperlyConfigured, sealing_keys.KeyTextError) as error:
             raise CommandError(str(error)) from error
 

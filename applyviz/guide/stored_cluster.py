@@ -1,6 +1,6 @@
 """A cluster in memory that has the objects of a question, and answers every request as an API server does.
 
-What was applied before is applied by kubectl's own steps; other objects are held as they are given, with their uids,
+What was applied before is applied by kubectl's own steps; other objects are stored as they are given, with their uids,
 because the references of dependents name these. Its garbage collector is done before the next request.
 """
 
@@ -38,7 +38,7 @@ _CHOSEN = ("resourceVersion", "uid", "creationTimestamp", "generation", "selfLin
 
 
 @dataclass(frozen=True, slots=True)
-class HeldObject:
+class StoredObject:
     """One object that the cluster was given: its reference, its uid, its path, and what it is."""
 
     ref: ObjectRef
@@ -56,14 +56,14 @@ def read_definitions(documents: Iterable[ManifestDocument]) -> SourceChain:
     return SourceChain(CRDSource(definitions, origin=SchemaOrigin.CLUSTER_CRD), bundled())
 
 
-class HeldCluster:
+class StoredCluster:
     """The cluster; `catalog` has the kinds that it serves, `now` is RFC 3339 in UTC."""
 
     def __init__(self, catalog: SourceChain, *, namespace: str, now: str) -> None:
         self.catalog, self._namespace, moment = catalog, namespace, datetime.fromisoformat(now)
         self._store = MemoryStore()
-        self._held: dict[str, HeldObject] = {}
-        # Controllers would collect a dependent that is held before its owner.
+        self._stored: dict[str, StoredObject] = {}
+        # Controllers would collect a dependent that is stored before its owner.
         self._filling = Sandbox(self._store, lambda: moment, has_controllers=False)
         self._running = Sandbox(self._store, lambda: moment)
 
@@ -77,9 +77,9 @@ class HeldCluster:
         return answer.body if answer.is_ok else None
 
     @property
-    def objects(self) -> tuple[HeldObject, ...]:
+    def objects(self) -> tuple[StoredObject, ...]:
         """Return what was given, in the order in which the cluster got it."""
-        return tuple(self._held.values())
+        return tuple(self._stored.values())
 
     def apply(self, file: ParsedFile, options: ApplyOptions) -> Iterator[str]:
         """Apply the manifests as kubectl does, and yield what went wrong."""
@@ -104,7 +104,7 @@ class HeldCluster:
             self._add_namespace(name)
 
     def hold(self, document: ManifestDocument) -> str:
-        """Hold an object as it is; return why that is impossible, "" if it is held."""
+        """Hold an object as it is; return why that is impossible, "" if it is stored."""
         try:
             resource, namespace = self._place(document)
             if namespace:
@@ -130,7 +130,7 @@ class HeldCluster:
 
     def _hold(self, document: ManifestDocument, resource: Resource, namespace: str, path: str) -> str:
         metadata = document.obj["metadata"]
-        if path in self._held:
+        if path in self._stored:
             return f"{document.ref} is named twice"
         if resource.gvk.kind in _CREATED:
             return self._create(document, resource)
@@ -141,10 +141,10 @@ class HeldCluster:
         placed = {**metadata, "uid": metadata.get("uid") or str(uuid.uuid4())}
         placed |= {"namespace": namespace} if namespace else {}
         try:
-            is_held = hold_object(self._store, target, {**document.obj, "metadata": placed})
+            is_stored = hold_object(self._store, target, {**document.obj, "metadata": placed})
         except (DecodeError, LookupError, TypeError, AttributeError, ValueError) as error:
             return f"{document.ref} is no object of its kind: {error}"
-        return "" if is_held else f"{document.ref} has fields that its kind does not have"
+        return "" if is_stored else f"{document.ref} has fields that its kind does not have"
 
     def _create(self, document: ManifestDocument, resource: Resource) -> str:
         """Create an object that a server completes: a definition, or a namespace, which may be there already."""
@@ -165,7 +165,7 @@ class HeldCluster:
         found = self.read(path)
         if found is not None:
             ref = ObjectRef(resource.gvk, namespace, document.ref.name)
-            self._held.setdefault(path, HeldObject(ref, get_at(found, ("metadata", "uid"), ""), path, found))
+            self._stored.setdefault(path, StoredObject(ref, get_at(found, ("metadata", "uid"), ""), path, found))
 
 
 def is_of_kind(ref: ObjectRef, definition: JSONObject) -> bool:
