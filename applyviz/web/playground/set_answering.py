@@ -127,8 +127,8 @@ def _explain(row: SetRow, given: SetQuery) -> str:
 
 def _present_row(row: SetRow, given: SetQuery) -> SetObjectRow:
     ref = row.ref
-    message = [risk for risk in row.risks if row.is_planned and risk.kind is not DELETED]  # the result says that already
-    risks = tuple(render_risk(risk, gettext) for risk in message)
+    listed = [risk for risk in row.risks if row.is_planned and risk.kind is not DELETED]  # the result says that already
+    risks = tuple(render_risk(risk, gettext) for risk in listed)
     return SetObjectRow(
         ref.gvk.kind, ref.name, ref.namespace, _STYLES[row.outcome], _explain(row, given), tuple(dict.fromkeys(risks))
     )
