@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -79,7 +78,7 @@ def is_token_of(cluster: Cluster, token: str) -> bool:
     """Return whether a token opens this sandbox over HTTP; the comparison takes constant time."""
     if not cluster.token_hash or not token:
         return False
-    return hmac.compare_digest(cluster.token_hash.encode(), hash_token(cluster.slug, token).encode())
+    return keyed_hashes.is_same(hash_token(cluster.slug, token), cluster.token_hash)
 
 
 def answer_http(

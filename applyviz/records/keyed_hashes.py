@@ -24,3 +24,11 @@ def web_key(purpose: str) -> bytes:
 def hash_token(token: str, *, purpose: str, of: JSONValue = None) -> str:
     """Return the stored form of a token, 64 characters; `of` is what it is bound to, such as an account."""
     return hmac.digest(web_key(purpose), canonical_json([of, token]).encode(), "sha256").hex()
+
+
+def is_same(expected: str, given: str) -> bool:
+    """Return whether two hashes, MACs or secrets are the same text, in a time that does not depend on their content.
+
+    - A stored or sent one can be any text: `hmac.compare_digest` itself raises `TypeError` for what is not ASCII.
+    """
+    return hmac.compare_digest(expected.encode(errors="surrogatepass"), given.encode(errors="surrogatepass"))

@@ -26,6 +26,7 @@ from django.utils.translation import gettext as _
 from applyviz import clock
 from applyviz.engine.objects.values import canonical_json
 from applyviz.records.enums import AuditAction
+from applyviz.records.keyed_hashes import is_same
 from applyviz.records.models import AuditEntry, Webhook
 from applyviz.workflow.audit import anchors, approval_macs, chain, trail
 from applyviz.workflow.audit.chain import Checkpoint
@@ -77,7 +78,7 @@ class SignedCheckpoint:
             public.verify(bytes.fromhex(self.signature), _message(self.head, self.at))
         except (InvalidSignature, ValueError):
             return False
-        return hmac.compare_digest(self.key, public_key())
+        return is_same(public_key(), self.key)
 
 
 def _message(head: Checkpoint, at: datetime) -> bytes:

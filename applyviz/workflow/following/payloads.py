@@ -18,6 +18,7 @@ from urllib.parse import parse_qs
 
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.records.git_enums import ForgeKind
+from applyviz.records.keyed_hashes import is_same
 
 HEADERS = (
     "X-Hub-Signature-256", "X-GitHub-Event", "X-GitHub-Delivery", "X-Gitlab-Token", "X-Gitlab-Event",
@@ -73,12 +74,11 @@ def find_identifier(forge: ForgeKind, headers: Mapping[str, str]) -> str:
 def is_genuine(forge: ForgeKind, headers: Mapping[str, str], body: bytes, secret: str) -> bool:
     """Return whether a delivery was signed with the secret."""
     if forge is ForgeKind.GITLAB:
-        given = headers.get("X-Gitlab-Token", "")
-        return hmac.compare_digest(given.encode(), secret.encode())
+        return is_same(secret, headers.get("X-Gitlab-Token", ""))
     made = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
     if forge is ForgeKind.GITHUB:
-        return hmac.compare_digest(headers.get("X-Hub-Signature-256", "").encode(), f"sha256={made}".encode())
-    return hmac.compare_digest(headers.get("X-Gitea-Signature", "").encode(), made.encode())
+        return is_same(f"sha256={made}", headers.get("X-Hub-Signature-256", ""))
+    return is_same(made, headers.get("X-Gitea-Signature", ""))
 
 
 def _read_json(headers: Mapping[str, str], body: bytes) -> JSONObject:

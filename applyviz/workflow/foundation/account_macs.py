@@ -18,6 +18,7 @@ from django.db.models.signals import post_save
 from django.dispatch import receiver
 
 from applyviz.engine.objects.values import JSONValue, canonical_json
+from applyviz.records.keyed_hashes import is_same
 from applyviz.records.models import AccountLink, AccountMac
 from applyviz.records.written_queries import WrittenQuery
 from applyviz.workflow.foundation import renewed_macs
@@ -62,7 +63,7 @@ def find_forged(person: User, *aspects: str) -> Iterator[str]:
     keys = renewed_macs.list_keys()
     for aspect in aspects:
         stored = str(row.macs.get(aspect, "")) if row is not None else ""
-        if not any(renewed_macs.is_same(_make(person, aspect, key), stored) for key in keys):
+        if not any(is_same(_make(person, aspect, key), stored) for key in keys):
             yield aspect
 
 

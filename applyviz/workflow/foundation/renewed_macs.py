@@ -7,7 +7,6 @@ cover the same content. A row without a MAC is not genuine, whatever was added f
 
 from __future__ import annotations
 
-import hmac
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -15,6 +14,7 @@ from typing import Protocol, TypeVar
 
 from django.conf import settings
 
+from applyviz.records.keyed_hashes import is_same
 from applyviz.records.models import RenewedMac
 
 BATCH = 500
@@ -33,11 +33,6 @@ _Row = TypeVar("_Row", bound=SignedRow)
 def list_keys() -> list[str]:
     """Return the current approval key and the earlier ones that still count."""
     return [key for key in (settings.APPLYVIZ_APPROVAL_KEY, *settings.APPLYVIZ_APPROVAL_KEY_FALLBACKS) if key]
-
-
-def is_same(expected: str, mac: str) -> bool:
-    """Return whether two MACs are the same, in a time that does not depend on them; a stored one can be any text."""
-    return hmac.compare_digest(expected.encode(), mac.encode(errors="replace"))
 
 
 def _read(rows: Sequence[SignedRow]) -> Mapping[int, Sequence[str]]:

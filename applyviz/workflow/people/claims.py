@@ -8,7 +8,6 @@ administrators, once claimed, stays deactivated until another administrator conf
 
 from __future__ import annotations
 
-import hmac
 import re
 import secrets
 from datetime import UTC, timedelta
@@ -82,7 +81,7 @@ def find_claim(token: str) -> AccountClaim:
         AccountClaim.objects.filter(person_id=int(number)) if _NUMBER.fullmatch(number) else AccountClaim.objects.none()
     )
     valid = of_account.filter(used_at=None, expires_at__gt=clock.now()).select_related("person", "made_by")
-    claim = next((row for row in valid if hmac.compare_digest(row.token_hash, _hash(token, row))), None)
+    claim = next((row for row in valid if keyed_hashes.is_same(_hash(token, row), row.token_hash)), None)
     if claim is None or not claim.person.is_active:
         raise NotVisibleError(_("this link was used or has expired; ask for a new one"))
     return claim

@@ -8,7 +8,6 @@ to an account already, except to who can read its mail.
 
 from __future__ import annotations
 
-import hmac
 import re
 import secrets
 from datetime import datetime, timedelta
@@ -182,7 +181,7 @@ def find_mailed(token: str, *, by: Person) -> CommitIdentity:
     """Return the claim of a mailed link; only for who claimed it, so that nobody verifies another person's claim."""
     access.require(by, Action.USE_ACCOUNT)
     rows = list_own(by).filter(token_until__gt=clock.now(), verified_at=None)
-    found = next((row for row in rows if hmac.compare_digest(row.token_hash, _hash(token, row))), None)
+    found = next((row for row in rows if keyed_hashes.is_same(_hash(token, row), row.token_hash)), None)
     if found is None:
         raise NotVisibleError(
             _("this link was used, has expired, or belongs to another account; sign in as the person who asked for it")

@@ -7,7 +7,6 @@ cannot approve what their own program requested (the database enforces the same,
 
 from __future__ import annotations
 
-import hmac
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -213,7 +212,7 @@ def _list_valid() -> QuerySet[ApiToken]:
 def _find_token(text: str) -> ApiToken | None:
     now = clock.host_now()
     similar = (row for row in _SIMILAR.ask(_hint(text)) if row.expires_at > now) if text.startswith(BEGIN) else ()
-    return _keep(next((row for row in similar if hmac.compare_digest(row.token_hash, _hash(text, row))), None))
+    return _keep(next((row for row in similar if keyed_hashes.is_same(_hash(text, row), row.token_hash)), None))
 
 
 def _keep(token: ApiToken | None) -> ApiToken | None:

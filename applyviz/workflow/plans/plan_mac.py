@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from applyviz.engine.objects.json_text import write_sorted
 from applyviz.engine.objects.values import JSONValue, canonical_json
+from applyviz.records.keyed_hashes import is_same
 from applyviz.records.models import ObjectChange, Plan, PlanDetails
 from applyviz.workflow.foundation import digests
 
@@ -93,7 +94,7 @@ def make_seal(plan: Plan, rows: Iterable[tuple[ObjectChange, ContentDigest]]) ->
 
 def fits(plan: Plan, rows: Iterable[tuple[ObjectChange, ContentDigest]]) -> bool:
     """Return whether the MAC of a plan matches what is stored now; False when it has none."""
-    return hmac.compare_digest(plan.seal.encode(), make_seal(plan, rows).encode())
+    return is_same(make_seal(plan, rows), plan.seal)
 
 
 def make_risk_seal(plan: Plan, rows: Iterable[tuple[ObjectChange, str]]) -> str:
@@ -107,7 +108,7 @@ def make_risk_seal(plan: Plan, rows: Iterable[tuple[ObjectChange, str]]) -> str:
 
 def risks_fit(plan: Plan, rows: Iterable[tuple[ObjectChange, str]]) -> bool:
     """Return whether the MAC of the risks of a plan matches what is stored now; False when it has none."""
-    return hmac.compare_digest(plan.risk_seal.encode(), make_risk_seal(plan, rows).encode())
+    return is_same(make_risk_seal(plan, rows), plan.risk_seal)
 
 
 _OF_A_SUMMARY = ("id", "digest", "counts", "compared", "problems", "denied")
@@ -125,4 +126,4 @@ def make_summary_seal(plan: Plan, details: PlanDetails) -> str:
 
 def summary_fits(plan: Plan, details: PlanDetails) -> bool:
     """Return whether the MAC of the summary of a plan matches what is stored now; False if it has none."""
-    return hmac.compare_digest(plan.summary_seal.encode(), make_summary_seal(plan, details).encode())
+    return is_same(make_summary_seal(plan, details), plan.summary_seal)

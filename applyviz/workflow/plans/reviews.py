@@ -5,7 +5,6 @@ Plans are immutable: every change creates a new plan with its own number.
 
 from __future__ import annotations
 
-import hmac
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -21,6 +20,7 @@ from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.digest.serialize import options_from_json, options_to_json
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.queue import TaskName
+from applyviz.records import keyed_hashes
 from applyviz.records.enums import Applier, AuditAction, PlanState, ReviewState
 from applyviz.records.models import Cluster, Plan, Review, ReviewScope, SourceFile, SourceRevision, Target
 from applyviz.records.sealing import Unsealed
@@ -307,7 +307,7 @@ def replan_review(
 
 def has_same_bytes(revision: SourceRevision, bundle: SourceBundle) -> bool:
     """Return whether a bundle holds the same files, byte for byte, as a stored revision."""
-    return hmac.compare_digest(bundle.make_digest(source_digests.key_of(revision.salt)), revision.digest)
+    return keyed_hashes.is_same(bundle.make_digest(source_digests.key_of(revision.salt)), revision.digest)
 
 
 def close_review(review: Review, *, by: Person) -> None:

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from applyviz import clock
 from applyviz.records.enums import AuditAction, LimitKind
-from applyviz.records.keyed_hashes import web_key
+from applyviz.records.keyed_hashes import is_same, web_key
 from applyviz.records.models import Plan
 from applyviz.sources.bundle import digest_bytes
 from applyviz.workflow.audit import trail
@@ -72,7 +72,7 @@ def compare_file(plan: Plan, *, by: Person, name: str, data: bytes) -> ComparedF
     _count(by)
     digest = digest_bytes(data, key_of(plan.revision.salt))
     rows = plan.revision.files.all()
-    found = tuple(row.name for row in rows if hmac.compare_digest(row.digest, digest))
+    found = tuple(row.name for row in rows if is_same(digest, row.digest))
     about = trail.AuditSubject(cluster=plan.target.cluster.slug, review=plan.review.number, plan=plan.number)
     trail.record(AuditAction.FILE_COMPARED, by=by, about=about, detail={"equal to": list(found)})
     return ComparedFile(name, found)

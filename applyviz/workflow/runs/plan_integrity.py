@@ -7,7 +7,6 @@ of the whole plan, have MACs of their own.
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -17,6 +16,7 @@ from applyviz.engine.planning.digest import fingerprint
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.objects.masking import mask_change
+from applyviz.records.keyed_hashes import is_same
 from applyviz.records.models import ApplyRun, ObjectChange, Plan, PlanDetails
 from applyviz.records.sealing import SealError
 from applyviz.workflow.clusters import impersonation, masking_settings
@@ -67,7 +67,7 @@ def _derive_again(plan: Plan, rows: Iterable[ObjectChange]) -> str:
         decisions=plan.decisions,
         effects=effects,
     )
-    if not hmac.compare_digest(digest, plan.digest):
+    if not is_same(digest, plan.digest):
         return "its digest"
     return "" if plan_mac.risks_fit(plan, risks) else "its risks"
 

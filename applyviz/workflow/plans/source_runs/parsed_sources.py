@@ -18,6 +18,7 @@ from django.conf import settings
 
 from applyviz.engine.manifests.documents import ParsedFile
 from applyviz.engine.objects.values import JSONValue, canonical_json
+from applyviz.records import keyed_hashes
 from applyviz.records.models import ParsedSource, SourceRevision
 from applyviz.records.sealing import SealError, Unsealed
 from applyviz.sources.bundle import SourceBundle
@@ -43,7 +44,7 @@ def _find(revision: SourceRevision, bundle: SourceBundle, reader: str) -> tuple[
     except SealError as error:
         logger.warning("The parsed form of source %s is not used: %s", revision.pk, error)
         return None
-    if not hmac.compare_digest(row.mac.encode(), _make_mac(revision, bundle, reader, content).encode()):
+    if not keyed_hashes.is_same(_make_mac(revision, bundle, reader, content), row.mac):
         logger.warning("The parsed form of source %s is not used: it was not made from its files here", revision.pk)
         return None
     return decode_lines(bundle, zlib.decompress(content).split(b"\n"))
