@@ -15,6 +15,7 @@ from applyviz.records.models import (
     AccountMac,
     Approval,
     AuditEntry,
+    Cluster,
     Comment,
     Grant,
     Plan,
@@ -23,6 +24,7 @@ from applyviz.records.models import (
 )
 from applyviz.workflow.approvals import comments
 from applyviz.workflow.audit import vouched_rows
+from applyviz.workflow.clusters import masking_settings
 from applyviz.workflow.foundation import access, failpoints, renewed_macs, row_macs
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.ops import key_changes
@@ -156,6 +158,24 @@ def test_row_that_is_changed_afterwards_does_not_count(story: Team, settings: An
     assert not access.can(story.alice, Action.APPROVE)
     assert not access.can(story.bob, Action.APPROVE)
     assert f"policy version {PolicyVersion.objects.get().pk}" in verify()
+
+
+def test_row_that_was_stored_again_is_not_set_back(story: Team, settings: Any) -> None:
+    """Its MAC of then is in no row any more, so what was signed beside it confirms nothing."""
+    masking_settings.mask_credentials(story.cluster, is_on=False, by=None)
+    change_key(settings)
+    assert "no longer needed" in re_sign()
+    said = Comment.objects.values("text", "edited_at", "earlier").get()
+    comments.edit_comment(Comment.objects.get(), by=story.bob, text="Why now?")
+    masking_settings.mask_credentials(story.cluster, is_on=True, by=None)
+    settings.APPLYVIZ_APPROVAL_KEY_FALLBACKS = []
+    triggers.lift("default")
+
+    Comment.objects.update(**said)
+    Cluster.objects.update(masks_credentials=False)
+
+    assert row_macs.find_fault(Comment.objects.get())
+    assert masking_settings.policy_for(Cluster.objects.get()).has_plain
 
 
 def test_new_mac_of_another_row_or_key_counts_for_nothing(story: Team, settings: Any) -> None:

@@ -8,8 +8,8 @@ from django.db import models
 class RenewedMac(models.Model):
     """The MAC of a row under a later key than the one it was stored with; rows are only ever added.
 
-    - `kind`: the name of the model; `row`: its primary key. It confirms what the row says, as the MAC in
-      the row does (`workflow/foundation/renewed_macs.py`).
+    - `kind`: the name of the model; `row`: its primary key. `mac` confirms what the row says together with the MAC in
+      the row (`workflow/foundation/renewed_macs.py`).
     """
 
     kind = models.CharField(max_length=40)

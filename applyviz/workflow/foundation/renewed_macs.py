@@ -1,12 +1,14 @@
 """Whether the MAC of a row is one that this installation made: the one that it was stored with, or a renewed one.
 
 Most rows that decide are never changed, so a row keeps the MAC of the approval key it was stored under. `manage.py keys
-re-sign` adds its MAC under the current key in a table of its own; an earlier key is then no longer needed. Both MACs
-cover the same content. A row without a MAC is not genuine, whatever was added for it.
+re-sign` adds its MAC under the current key in a table of its own; an earlier key is then no longer needed. It covers
+what the row says, and the MAC in the row: a row that was stored again since, such as a conflict rule that was ended, is
+not set back by what was added for it before. A row without a MAC is not genuine, whatever was added for it.
 """
 
 from __future__ import annotations
 
+import hmac
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -14,6 +16,7 @@ from typing import Protocol, TypeVar
 
 from django.conf import settings
 
+from applyviz.engine.objects.values import canonical_json
 from applyviz.records.keyed_hashes import is_same
 from applyviz.records.models import RenewedMac
 
@@ -45,6 +48,12 @@ def _read(rows: Sequence[SignedRow]) -> Mapping[int, Sequence[str]]:
     return found
 
 
+def _renew(row: SignedRow, made: str, key: str) -> str:
+    """Return the MAC that confirms a row with the MAC that it was stored with; `made`: what it says, under the key."""
+    text = f"applyviz renewed MAC {canonical_json([made, row.mac])}"
+    return hmac.digest(key.encode(), text.encode(), "sha256").hex()
+
+
 def check_macs(rows: Iterable[_Row], make: Callable[[_Row, str], str]) -> Iterator[tuple[_Row, bool]]:
     """Yield each row of one model with whether this installation made its MAC; `make` calculates it under a key.
 
@@ -52,20 +61,22 @@ def check_macs(rows: Iterable[_Row], make: Callable[[_Row, str], str]) -> Iterat
     """
     keys, every = list_keys(), iter(rows)
 
-    def is_made(row: _Row, *macs: str) -> bool:
-        return any(is_same(expected, mac) for expected in (make(row, key) for key in keys) for mac in macs)
+    def is_renewed(row: _Row, macs: Sequence[str]) -> bool:
+        expected = [_renew(row, make(row, key), key) for key in keys] if macs else []
+        return any(is_same(one, mac) for one in expected for mac in macs)
 
     while batch := list(islice(every, BATCH)):
-        checked = [(row, bool(row.mac) and is_made(row, row.mac)) for row in batch]
+        checked = [(row, bool(row.mac) and any(is_same(make(row, key), row.mac) for key in keys)) for row in batch]
         renewed = _read([row for row, is_own in checked if row.mac and not is_own])
         for row, is_own in checked:
-            yield row, is_own or is_made(row, *renewed.get(row.pk, ()))
+            yield row, is_own or is_renewed(row, renewed.get(row.pk, ()))
 
 
 def list_renewals(rows: Sequence[_Row], make: Callable[[_Row, str], str]) -> list[RenewedMac]:
     """Return the MACs under the current key that genuine rows of one model still need, not yet stored."""
-    made = [(row, make(row, settings.APPLYVIZ_APPROVAL_KEY)) for row in rows]
-    earlier = [(row, mac) for row, mac in made if not is_same(mac, row.mac)]
+    key = settings.APPLYVIZ_APPROVAL_KEY
+    made = [(row, make(row, key)) for row in rows]
+    earlier = [(row, _renew(row, mac, key)) for row, mac in made if not is_same(mac, row.mac)]
     renewed = _read([row for row, _ in earlier])
     return [
         RenewedMac(kind=type(row).__name__, row=row.pk, mac=mac)
