@@ -28,6 +28,8 @@ _MAX_DEPTH = 32
 _TOO_DEEP = "the file is nested too deeply for a kubeconfig"
 MAX_VALUES = 20_000
 """Far more than tools write; a file of few bytes for each value takes as long to read as it has values."""
+# YAML 1.1 reads `1:20:30` as a number in base 60: the time for it grows with the square of its parts.
+_MANY_PARTS = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-9]+){9}")
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C one where it is built
 # What a header and TLS can carry: anything else fails only when the first request is sent.
 _TOKEN = re.compile(r"[!-~]*")
@@ -148,6 +150,10 @@ def _check_shape(text: str) -> None:
     for event in yaml.parse(text, Loader=_LOADER):
         if isinstance(event, yaml.AliasEvent):
             raise KubeconfigError(("YAML aliases are refused in a kubeconfig",))
+        if getattr(event, "tag", None):
+            raise KubeconfigError(("YAML tags are refused in a kubeconfig",))
+        if isinstance(event, yaml.ScalarEvent) and event.implicit[0] and _MANY_PARTS.match(event.value):
+            raise KubeconfigError(("a number of many parts, as in 1:20:30, is refused in a kubeconfig",))
         values += isinstance(event, yaml.NodeEvent)
         if values > MAX_VALUES:
             raise KubeconfigError((f"the file has more than {MAX_VALUES:,} values",))

@@ -169,6 +169,12 @@ def test_somebody_must_ask():
         (b"a: [" + b"1," * 200_000 + b"]", "more than 20,000 values"),
         (b"a:\n" + b"-\n" * 200_000, "more than 20,000 values"),
         (b"".join(b"%d:\n" % n for n in range(15_000)), "more than 20,000 values"),
+        (b"a: " + b"1:" * 200_000 + b"1", "a number of many parts"),
+        (b"a: [-1" + b":1" * 200 + b".5]", "a number of many parts"),
+        (b"a: !!bool maybe", "YAML tags are refused"),
+        (b"a: !!int ''", "YAML tags are refused"),
+        (b"a: !!timestamp now", "YAML tags are refused"),
+        (b"!!python/name:os.system\na: b", "YAML tags are refused"),
     ],
 )
 def test_broken_files_are_refused(data, reason):
