@@ -238,8 +238,9 @@ def _compare_lines(name: str, before: JSONValue, after: JSONValue) -> tuple[Pair
     begun = [f"{_MARK}\n{text}" for text in (before, after) if isinstance(text, str) and text[:1] in _BLANKS]
     if len(begun) < 2 or not all(map(is_block, begun)):
         return unify_rows(diff_lines({name: before}, {name: after}, looks_inside=False))
-    head, _mark, *rows = unify_rows(diff_lines({name: begun[0]}, {name: begun[1]}, looks_inside=False))
-    return (head, *rows)
+    rows = unify_rows(diff_lines({name: begun[0]}, {name: begun[1]}, looks_inside=False))
+    mark = next(n for n, row in enumerate(rows) if row.after is not None and row.after.line.text == _MARK)
+    return (*rows[:mark], *rows[mark + 1 :])  # the line of its name before it is two, if the end differs
 
 
 def _state_rest(hidden: int, *, has_diff: bool = False) -> DiffRow:

@@ -277,6 +277,17 @@ def test_text_that_differs_after_an_indented_line_is_shown_line_by_line():
     assert not [text for text in texts if "\\n" in text or "…" in text]
 
 
+def test_indented_text_that_gets_an_end_of_line_shows_it():
+    """The header of the block differs then, too."""
+    old = ".:53 {\n    errors\n    ready 5s"
+
+    rows = diff_values("Corefile", old, f"{old[:-2]}10s\n" + "    # more\n" * 3)
+
+    texts = [f"{row.state} {row.shown.indent}{''.join(p.text for p in row.shown.parts)}" for row in rows if row.shown]
+    assert texts[:3] == ["removed Corefile: |-", "added Corefile: |", "same       errors"]
+    assert not [text for text in texts if "\\n" in text or "…" in text]
+
+
 @pytest.mark.parametrize("place", [100, 3_990, 30_000])
 def test_difference_within_a_long_line_is_never_cut(place):
     old = "a" * 30_100
