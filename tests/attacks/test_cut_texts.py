@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from io import BytesIO
 
 import pytest
 
@@ -13,7 +14,8 @@ from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.sources.charts import rendering
 from applyviz.sources.charts.model import ChartSource, ChartTarget
 from applyviz.sources.kustomize import render
-from applyviz.sources.rendering.service import keep_end
+from applyviz.sources.rendering import isolation, service
+from applyviz.sources.rendering.job import HELM, Rendered, RenderJob, read_line, write_job
 from applyviz.workflow.plans.chart_notes import MOST, MOST_WARNINGS, mask_notes
 from tests.attacks.test_repeated_values import CANARY, PACKAGES, say
 
@@ -82,6 +84,13 @@ def test_cut_last_line_shows_no_half_credential(fail: Callable[[str], str]) -> N
     assert LONG[:5] not in fail(f"{'x' * 580} {LONG} more")
 
 
-def test_cut_line_of_a_service_is_left_out() -> None:
-    assert keep_end(f"{LONG}{'x' * 9_990}\nlast\n") == "last\n"
-    assert keep_end("short") == "short"
+def test_service_hands_errors_on_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that a program may print, at its longest on the way; hidden and cut is only what a page shows of it."""
+    errors = f"Error: {LONG} ".ljust(isolation._MOST_ERRORS, "\ufffd")
+    monkeypatch.setattr(isolation, "find_obstacle", lambda: "")
+    monkeypatch.setattr(isolation, "run_isolated", lambda *_: Rendered(1, b"", errors))
+    monkeypatch.setattr(service, "find_command", lambda _: ["helm"])
+
+    answer = read_line(BytesIO(service.Renderer().answer(BytesIO(write_job(RenderJob(HELM, (), ()))))))
+
+    assert (answer["code"], answer["errors"]) == (1, errors)

@@ -27,7 +27,6 @@ from applyviz.sources.rendering.job import Rendered, RenderJob, RenderLimits, re
 
 NAMESPACES, CONTAINER = "namespaces", "container"
 _AT_ONCE = 2
-_MOST_ERRORS = 10_000
 _CHECK = b'{"check": true}\n'
 _SECONDS = 60.0
 Run = Callable[[RenderJob, Sequence[str], RenderLimits], Rendered]
@@ -60,13 +59,9 @@ class Renderer:
                 found = self._run(job, command, limits)
         except (SourceError, TypeError, ValueError) as error:
             return write_message({"refused": str(error)}, ())
-        header = {"code": found.code, "errors": keep_end(found.errors), "size": len(found.output)}
+        # They are bounded where they are read. Cut here, they might begin in the middle of a credential.
+        header = {"code": found.code, "errors": found.errors, "size": len(found.output)}
         return write_message(header, (found.output,))
-
-
-def keep_end(errors: str) -> str:
-    """Return the last lines of errors; one that is cut is left out, because a credential may be cut with it."""
-    return errors if len(errors) <= _MOST_ERRORS else errors[-_MOST_ERRORS:].partition("\n")[2]
 
 
 class _Handler(socketserver.StreamRequestHandler):
