@@ -18,10 +18,13 @@ def commit_of(clone: Path) -> str:
     return "" if commit.returncode or changes.stdout else commit.stdout.strip()
 
 
-def keep_result(result: LaneResult, clone: Path, folder: Path) -> None:
-    """Keep the result of a lane that ran and passed, its unstable tests with it; of changed files nothing is kept."""
+def keep_result(result: LaneResult, began_at: str, clone: Path, folder: Path) -> None:
+    """Keep the result of a lane that ran and passed, its unstable tests with it; of changed files nothing is kept.
+
+    - `began_at`: the commit when the lanes began; a lane that saw another one at its end is of neither.
+    """
     commit = commit_of(clone)
-    if not commit or not result.was_run or result.failed:
+    if not commit or commit != began_at or not result.was_run or result.failed:
         return
     path = _path_of(folder, commit, result.lane)
     path.parent.mkdir(parents=True, exist_ok=True)

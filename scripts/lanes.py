@@ -263,7 +263,8 @@ def run_rest(
 ) -> list[LaneResult]:
     """Run the lanes without a kept result, keep each result as it comes, and return all in the order of the lanes."""
     rest = [lane for lane in chosen if lane.name not in kept]
-    ran = run_all(rest, environment, lambda result: keep_result(result, ROOT, REPORT))
+    began_at = commit_of(ROOT)
+    ran = run_all(rest, environment, lambda result: keep_result(result, began_at, ROOT, REPORT))
     found = {**kept, **{result.lane.name: result for result in ran}}
     return [found[lane.name] for lane in chosen]
 

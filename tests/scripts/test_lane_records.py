@@ -34,10 +34,14 @@ def recall(clone: Path, *names: str) -> dict[str, LaneResult]:
     return lane_records.recall_results([Lane(name, ()) for name in names], clone, clone / "kept")
 
 
+def keep(result: LaneResult, clone: Path) -> None:
+    lane_records.keep_result(result, lane_records.commit_of(clone), clone, clone / "kept")
+
+
 def test_lane_that_passed_on_this_commit_is_left_out_with_what_it_found(clone):
     result = LaneResult(Lane("long pages", ()), "", 12.5, 9.0, passed=3, skips={"no server": 1})
     result.unstable = [FailedTest("test_a.py::test_b", "E")]
-    lane_records.keep_result(result, clone, clone / "kept")
+    keep(result, clone)
 
     found = recall(clone, "long pages", "long units")
 
@@ -54,16 +58,25 @@ def test_lane_that_passed_on_this_commit_is_left_out_with_what_it_found(clone):
 
 def test_result_of_another_commit_of_changed_files_or_of_a_failure_is_not_kept(clone):
     passed = LaneResult(Lane("a", ()), passed=1)
-    lane_records.keep_result(passed, clone, clone / "kept")
-    lane_records.keep_result(LaneResult(Lane("b", ()), passed=1, failed=1), clone, clone / "kept")
-    lane_records.keep_result(LaneResult(Lane("c", ()), reason="no server"), clone, clone / "kept")
+    keep(passed, clone)
+    keep(LaneResult(Lane("b", ()), passed=1, failed=1), clone)
+    keep(LaneResult(Lane("c", ()), reason="no server"), clone)
 
     assert list(recall(clone, "a", "b", "c")) == ["a"]
     (clone / "file").write_text("two")
     assert recall(clone, "a") == {}
-    lane_records.keep_result(LaneResult(Lane("b", ()), passed=1), clone, clone / "kept")
+    keep(LaneResult(Lane("b", ()), passed=1), clone)
     commit(clone, "two")
     assert recall(clone, "a", "b") == {}
+
+
+def test_result_of_a_lane_is_not_kept_if_a_commit_was_made_meanwhile(clone):
+    began_at = lane_records.commit_of(clone)
+    commit(clone, "two")
+
+    lane_records.keep_result(LaneResult(Lane("a", ()), passed=1), began_at, clone, clone / "kept")
+
+    assert recall(clone, "a") == {}
 
 
 def test_folder_that_is_no_clone_has_no_commit(tmp_path):
