@@ -61,3 +61,17 @@ def test_field_is_not_forced_once_nobody_disputes_it(team: Team) -> None:
     again = follow(team, plan)
 
     assert find_forced(team, again) == ""
+
+
+def test_only_the_field_that_another_manager_loses_is_named(team: Team) -> None:
+    team.apply(config_map(a="1", b="1"))
+    team.edit(SETTINGS, {"data": {"a": "by hand", "b": "by hand"}})
+    plan = team.plan(config_map(a="2", b="2"))
+    choices = resolutions.choose_everywhere(plan, ResolutionKind.OVERWRITE)
+
+    both = follow(team, plan, choices=choices)
+    team.edit(SETTINGS, {"data": {"b": None}})
+    again = follow(team, plan)
+
+    assert find_forced(team, both).count("taken from kubectl-edit by alice") == 2
+    assert find_forced(team, again).replace(". ", ".") == "settings .data.a taken from kubectl-edit by alice"

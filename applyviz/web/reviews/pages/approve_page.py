@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import Q
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from applyviz import clock
+from applyviz.engine.diff.masking import is_masked
+from applyviz.engine.explain.reasons import FieldReason
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import DELETIONS, Operation
@@ -19,7 +22,7 @@ from applyviz.engine.risks.model import RiskKind, RiskLevel
 from applyviz.engine.risks.planning.ownership import FORCED
 from applyviz.engine.risks.sentences import title
 from applyviz.records.enums import PlanState, ReviewState
-from applyviz.records.models import ObjectChange, Plan
+from applyviz.records.models import ObjectChange, Plan, Resolution
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
 from applyviz.web.components.object_links import link_change
 from applyviz.web.components.plan_counts import count_effects
@@ -45,6 +48,7 @@ from applyviz.workflow.approvals.quorum import Quorum
 from applyviz.workflow.foundation import access, sentences
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.people import commit_people, humans
+from applyviz.workflow.plans.changes import read_masked, ref_of
 from applyviz.workflow.plans.live_values import hidden_positions, list_rows
 from applyviz.workflow.plans.resolutions import list_made
 from applyviz.workflow.policies.risks import gather_risks
@@ -166,14 +170,33 @@ class Confirmation:
         return "wait" if self.can_approve else "comment" if self.can_comment else ""
 
 
+def _key_of(row: ObjectChange) -> str:
+    return "/".join(ref_of(row).key)
+
+
+def _is_taken(made: Resolution, fields: Iterable[FieldReason]) -> bool:
+    """Whether the manager loses the field; a masked path reads the same in no other plan and counts with its object."""
+    path = tuple(made.elements)
+    inside = (one for one in fields if one.path[: len(path)] == path or path[: len(one.path)] == one.path)
+    return is_masked(made.elements) or any(
+        made.manager in {owner.manager for owner in one.owners_before} - {owner.manager for owner in one.owners_after}
+        for one in inside
+    )
+
+
 def _list_forced(plan: Plan, changes: Sequence[ObjectChange]) -> tuple[ForcedField, ...]:
-    """Return the fields that this plan takes from other managers; a resolution of a dropped object takes none."""
+    """Return the resolved fields that other managers lose by this plan; of a dropped object they lose none."""
+    made = [one for one in list_made(plan).values() if one.choice == ResolutionKind.OVERWRITE]
+    resolved = {one.object_key for one in made}
     forcing = (c for c in changes if any(slug == FORCED.slug for slug, _level in c.risk_levels))
-    keys = {f"{c.group}/{c.kind}/{c.namespace}/{c.name}" for c in forcing}
+    positions = [c.position for c in forcing if _key_of(c) in resolved]
+    fields: dict[str, list[FieldReason]] = {}
+    for row in list_rows(plan, Q(position__in=positions), with_documents=True) if positions else ():
+        fields.setdefault(_key_of(row), []).extend(read_masked(row).fields)
     return tuple(
-        ForcedField(row.object_key.rpartition("/")[2], row.path, row.manager, row.by.get_username())
-        for row in list_made(plan).values()
-        if row.choice == ResolutionKind.OVERWRITE and row.object_key in keys
+        ForcedField(one.object_key.rpartition("/")[2], one.path, one.manager, one.by.get_username())
+        for one in made
+        if one.object_key in fields and _is_taken(one, fields[one.object_key])
     )
 
 
