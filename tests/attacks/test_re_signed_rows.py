@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.utils import timezone
 
 from applyviz.records import triggers
@@ -216,6 +217,23 @@ def test_crash_in_the_middle_continues(story: Team, settings: Any, monkeypatch: 
     assert "refused" not in verify()
     (detail,) = entries()
     assert sum(detail["signed before"].values()) == begun
+
+
+def test_password_that_is_set_meanwhile_takes_no_new_mac_back(story: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who sets one waits until the other MACs of the account are renewed, and reads them then."""
+    asked: list[str] = []
+
+    def note(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        asked.append(sql)
+        return execute(sql.replace(" FOR UPDATE", ""), params, many, context)
+
+    monkeypatch.setattr(connection.features, "has_select_for_update", True)
+    with connection.execute_wrapper(note):
+        story.bob.set_password("another-long-password")
+        story.bob.save(update_fields=["password"])
+
+    of_macs = [sql.rpartition(" ")[2] for sql in asked if sql.startswith("SELECT") and "records_accountmac" in sql]
+    assert of_macs == ["UPDATE"]
 
 
 def test_rows_under_earlier_keys_cost_one_query_for_each_batch(

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.exceptions import ImproperlyConfigured
+from django.db import transaction
 from django.db.models.signals import post_save
 from django.dispatch import receiver
 
@@ -28,7 +29,6 @@ OF_ACCOUNTS = ("username", "password", "is_active", "email", "is_superuser")
 OF_SIGN_IN = ("username", "password", "is_active")
 OF_HUMANS = ("email", LINK)
 """The aspects that decide which accounts belong to one person."""
-_OF_PERSON = WrittenQuery(lambda person: AccountMac.objects.filter(person=person))
 _LINK_OF = WrittenQuery(lambda person: AccountLink.objects.filter(person=person))
 _LINK = User._meta.get_field("link")
 
@@ -48,12 +48,17 @@ def _make(person: User, aspect: str, key: str) -> str:
 
 
 def vouch(person: User, *aspects: str) -> None:
-    """Store the MACs of some aspects of a stored account, in the caller's transaction."""
+    """Store the MACs of some aspects of a stored account, in the caller's transaction, if there is one.
+
+    - The row is locked: the MACs of other aspects may be renewed, or set, at the same moment.
+    """
     if not settings.APPLYVIZ_APPROVAL_KEY:
         raise ImproperlyConfigured("APPLYVIZ_APPROVAL_KEY: it is not set here; web processes and workers hold it")
-    row = _OF_PERSON.find(person.pk) or AccountMac(person=person)
-    row.macs |= {aspect: _make(person, aspect, settings.APPLYVIZ_APPROVAL_KEY) for aspect in aspects}
-    row.save()
+    made = {aspect: _make(person, aspect, settings.APPLYVIZ_APPROVAL_KEY) for aspect in aspects}
+    with transaction.atomic(savepoint=False):
+        row = AccountMac.objects.select_for_update().filter(person=person).first() or AccountMac(person=person)
+        row.macs |= made
+        row.save()
     person.account_mac = row
 
 
