@@ -128,7 +128,8 @@ _IN_FORCE = WrittenQuery(_newest_versions)
 def _read_in_force() -> tuple[PolicyVersion, ...]:
     rows = tuple(_IN_FORCE.ask())
     archived = row_macs.keep_genuine(row.policy for row in rows if row.policy.archived_at is not None)
-    return tuple(row for row in rows if row.policy not in archived)
+    ended = {policy.pk for policy in archived}
+    return tuple(row for row in rows if row.policy_id not in ended)
 
 
 def _list_missing(in_force: Iterable[PolicyVersion]) -> tuple[str, ...]:
