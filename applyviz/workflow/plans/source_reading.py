@@ -35,7 +35,7 @@ def read_manifests_of(plan: Plan, store: Callable[..., bool]) -> calculation.Fro
         source = calculation.read_source(plan.revision)
     has_deletions = options_from_json(plan.options).prune.mode is PruneMode.NAMED  # of a revert, which may need no file
     if source.is_empty and not has_deletions:
-        raise PlanError("no objects passed to apply: the manifests are empty or hold nothing but comments")
+        raise PlanError("no objects passed to apply: the manifests hold no object")
     problems = as_stored([problem_to_json(one) for one in source.problems])
     if problems != plan.problems:
         store(problems=problems)
