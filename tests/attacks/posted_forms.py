@@ -25,7 +25,7 @@ MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {
 class PostedForm:
     """One form: how and where it is sent, and what it sends.
 
-    - `buttons`: the name and value, and the address, of each button; the form is sent once with each.
+    - `buttons`: the name and value, and the address if it has one, of each button; the form is sent once with each.
     """
 
     address: str
@@ -35,8 +35,8 @@ class PostedForm:
 
     def list_requests(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the address and the content of each request."""
-        for name, value, address in self.buttons or [("", "", self.address)]:
-            yield address, {**self.given, **({name: value} if name else {})}
+        for name, value, address in self.buttons or [("", "", "")]:
+            yield address or self.address, {**self.given, **({name: value} if name else {})}
 
     def send(self, client: Client, address: str, given: dict[str, Any]) -> Any:
         """Send it, and follow where it leads."""
@@ -64,12 +64,13 @@ class FormReader(HTMLParser):
         if tag == "form":
             self._begin(given)
             return
-        form = self._by_id.get(given.get("form", ""), self._form)
+        # A field may stand before the form that it names.
+        form = self._by_id.setdefault(given["form"], PostedForm("", False)) if "form" in given else self._form
         if form is None:
             return
         name = given.get("name", "")
         if tag == "button" and given.get("type", "submit") == "submit":
-            address = urljoin(self.address, given.get("formaction", "")) if "formaction" in given else form.address
+            address = urljoin(self.address, given["formaction"]) if "formaction" in given else ""
             form.buttons.append((name, given.get("value", ""), address))
         elif tag == "input" and name:
             self._note_input(form, name, given)
@@ -101,11 +102,11 @@ class FormReader(HTMLParser):
             self._text = None
 
     def _begin(self, given: dict[str, str]) -> None:
-        address = urljoin(self.address, given.get("action", ""))
-        self._form = PostedForm(address, given.get("method", "get").lower() == "post")
-        self.forms.append(self._form)
-        if given.get("id"):
-            self._by_id[given["id"]] = self._form
+        form = self._by_id.setdefault(given.get("id") or f"form {len(self.forms)}", PostedForm("", False))
+        form.address = urljoin(self.address, given.get("action", ""))
+        form.is_post = given.get("method", "get").lower() == "post"
+        self.forms.append(form)
+        self._form = form
 
     def _note_input(self, form: PostedForm, name: str, given: dict[str, str]) -> None:
         kind, value = given.get("type", "text"), given.get("value", "")
@@ -115,7 +116,7 @@ class FormReader(HTMLParser):
             if name not in form.given or "checked" in given:
                 form.given[name] = value
         elif kind == "submit":
-            form.buttons.append((name, value, form.address))
+            form.buttons.append((name, value, ""))
         elif name != "csrfmiddlewaretoken":
             form.given[name] = value or ("on" if kind == "checkbox" else FILLED.get(kind, "seen"))
 

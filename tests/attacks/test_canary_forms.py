@@ -73,6 +73,33 @@ def find_shown(client: Client, form: PostedForm, target: str, given: dict[str, A
     return find_places(text)
 
 
+PAGE = """
+<input name="outside" form="first" value="o"><input name="nowhere" value="n">
+<form id="first" method="post" action="save/?a=1">
+  <input type="hidden" name="csrfmiddlewaretoken" value="t"><input type="hidden" name="seen" value="3">
+  <input type="checkbox" name="tick" value="yes"><input type="number" name="count"><input name="title">
+  <input type="radio" name="way" value="one"><input type="radio" name="way" value="two" checked>
+  <select name="kind"><option value="a">A</option><option value="b" selected>B</option></select>
+  <textarea name="note">as it is</textarea><textarea name="manifest"></textarea><input type="file" name="file">
+  <button name="then" value="go">Go</button><button type="button">Help</button><button formaction="/drop/">Drop</button>
+</form>
+<form action="/search/"><input name="q"></form><form action="https://elsewhere.example/"><input name="x"></form>
+"""
+
+
+def test_forms_of_a_page_are_found_filled_in_and_sent_with_each_button() -> None:
+    saved, search = list_forms("/reviews/1/", PAGE)
+
+    given = {"seen": "3", "tick": "yes", "count": "1", "title": "seen", "way": "two", "kind": "b", "note": "as it is"}
+    given |= {"outside": "o", "manifest": MANIFEST, "file": None}
+    assert (saved.is_post, search.is_post) == (True, False)
+    assert list(saved.list_requests()) == [
+        ("/reviews/1/save/?a=1", {**given, "then": "go"}),
+        ("/drop/", given),
+    ]
+    assert list(search.list_requests()) == [("/search/", {"q": "seen"})]
+
+
 @pytest.mark.core(5)
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("reader", READERS)
