@@ -19,6 +19,8 @@ from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.objects.values import JSONObject
 
 _MAX_BYTES = 4 * 1024 * 1024
+# What PyYAML raises besides errors of its own, as for a date that no calendar has, or `!!bool` of another text.
+_UNREADABLE = (ValueError, LookupError, ArithmeticError, AttributeError, RecursionError)
 _IMPERSONATION = ("as", "as-uid", "as-groups", "as-user-extra")
 SECTIONS = {"contexts": "context", "clusters": "cluster", "users": "user"}
 
@@ -66,7 +68,7 @@ def _read_file(path: str) -> JSONObject:
         return {}
     except OSError as error:
         raise ClusterError(f"{path} cannot be read: {error.strerror or error}") from error
-    except (UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+    except (*_UNREADABLE, yaml.YAMLError) as error:
         raise ClusterError(f"{path} is not readable YAML") from error
     if len(data) > _MAX_BYTES:
         raise ClusterError(f"{path} is larger than {_MAX_BYTES // 1024 // 1024} MiB")

@@ -102,6 +102,10 @@ def test_listing_runs_no_plugin_and_shows_no_token(tmp_path):
     [
         ("{a: [", "is not readable YAML"),
         ("- a", "is not a kubeconfig"),
+        ("expires: 2026-02-30", "is not readable YAML"),
+        ("a: !!bool maybe", "is not readable YAML"),
+        ("a: !!timestamp now", "is not readable YAML"),
+        ("a: 1" + ":1" * 200 + ".5", "is not readable YAML"),
         ("\xff\xfe".encode("latin-1"), "is not readable YAML"),
     ],
 )
