@@ -4,12 +4,14 @@ import re
 from dataclasses import replace
 
 import pytest
+from django.template.loader import render_to_string
 from django.test import Client
 from django.urls import reverse
 
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.paths import fields
 from applyviz.engine.planning.digest.serialize import options_from_json, options_to_json
+from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyOptions, Handover, Order, Prune, PruneMode, Replacement
 from applyviz.records import triggers
 from applyviz.sources.bundle import BundledFile, SourceBundle
@@ -19,6 +21,7 @@ from applyviz.workflow.approvals import approving
 from applyviz.workflow.plans import comparisons, planner, reviews
 from tests.shared_stories import share_story
 from tests.stories import SETTINGS, config_map, secret
+from tests.web import builders, rows
 
 pytestmark = pytest.mark.django_db
 
@@ -98,6 +101,19 @@ def test_object_whose_request_alone_differs_says_so(team, bobs):
 
     assert "1 of 1 object differs" in html
     assert "same fields; the request or its conflicts differ" in html
+
+
+def test_object_whose_error_alone_differs_says_so(team):
+    """Nothing of it is sent, so it is no request that differs."""
+    change = replace(builders.build_change(), operation=Operation.ERROR, conflicts=(), requests=(), error="no quota")
+    first, second = (rows.make_plan(team.alice, [replace(change, error=text)]) for text in ("no quota", "no namespace"))
+    triggers.lift("default")
+    second.changes.update(effect="another")
+
+    (found,) = comparison.present_comparison(first, second).objects
+
+    assert (found.has_other_error, found.is_sent_otherwise) == (True, False)
+    assert "another error" in render_to_string("reviews/_compared_object.html", {"object": found})
 
 
 def test_column_of_movers_is_there_only_if_one_is_named(team, bobs):

@@ -84,6 +84,7 @@ class MovedObject:
     more: int = 0
     is_detailed: bool = True
     is_another_object: bool = False
+    has_other_error: bool = False
     is_open: bool = True
 
     @property
@@ -99,7 +100,7 @@ class MovedObject:
     @property
     def is_sent_otherwise(self) -> bool:
         """Return whether nothing that is listed says what differs, such as of a field that only the server sets."""
-        is_listed = self.fields or self.is_another_object or self.first != self.second
+        is_listed = self.fields or self.is_another_object or self.has_other_error or self.first != self.second
         return self.is_detailed and not is_listed
 
     @property
@@ -183,6 +184,7 @@ def _present_object(one: Differing, first: Plan, second: Plan, move: ObjectMove 
         more=len(found[FIELDS:]),
         is_detailed=move is not None,
         is_another_object=move is not None and move.is_another_object,
+        has_other_error=one.first is not None and one.second is not None and one.first.error != one.second.error,
     )
 
 
