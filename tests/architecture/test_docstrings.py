@@ -167,6 +167,13 @@ def test_docstrings_have_no_word_that_is_gone():
     assert [f"{path.relative_to(ROOT)}: {word} (say {GONE[word.lower()]})" for path, word in found] == []
 
 
+def test_docstrings_end_with_a_whole_sentence():
+    texts = [(path, text.rstrip().rpartition("\n")[2].strip()) for path in FILES for text in read_docstrings(path)]
+
+    cut = [(path, line) for path, line in texts if line and line[-1] not in ".?!:…)`" and not line.startswith("- ")]
+    assert [f"{path.relative_to(ROOT)}: {line}" for path, line in cut] == []
+
+
 def test_every_foreign_name_is_cited():
     cited = {word for path in FILES for one in find_quoted(read_docstrings(path)) for word in _WORD.findall(one)}
     files = {one for path in FILES for one in find_quoted(read_docstrings(path))}

@@ -24,6 +24,19 @@ def test_links_lead_somewhere(document: Path) -> None:
     assert [t for t in targets if not (document.parent / t).exists()] == []
 
 
+CODE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+SENTENCES = [document for document in DOCUMENTS if document.name not in ("README.md", "words.md")]
+
+
+@pytest.mark.parametrize("document", SENTENCES, ids=lambda d: str(d.relative_to(ROOT)))
+def test_paragraphs_end_with_a_whole_sentence(document: Path) -> None:
+    paragraphs = [part.strip() for part in CODE.sub("", document.read_text()).split("\n\n")]
+    lines = [part.splitlines()[-1] for part in paragraphs if part]
+    text = [line for line in lines if not line.startswith("#") and not line.endswith("|")]
+
+    assert [line for line in text if line[-1] not in ".:?!)`*>"] == []
+
+
 NAMED_TEST = re.compile(r"`([\w/]+\.py)::(\w+)`")
 FAULTS = ROOT / "docs" / "faults.md"
 

@@ -1,7 +1,9 @@
 """Simulate the controllers of a cluster after a write: what a deletion deletes too, and what it waits for.
 
 Rule: the garbage collector, the namespace controller, storage object protection (k8s.io/kubernetes `pkg/controller`),
-the finalizer of definitions (XX"""
+the finalizer of definitions (k8s.io/apiextensions-apiserver `pkg/controller/finalizer`) and, for the grace period of a
+Pod, its kubelet. The controllers that create Pods are simulated elsewhere (`sandbox.workloads`).
+"""
 
 from __future__ import annotations
 
