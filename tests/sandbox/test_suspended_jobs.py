@@ -197,3 +197,19 @@ def test_policy_that_may_not_be_removed_is_null(sandbox, field, policy):
     answer = sandbox.handle(Request("PATCH", f"{JOBS}/once", {}, MERGE_PATCH, {"spec": {field: None}}))
 
     assert f"spec.{field}: Invalid value: null: field is immutable" in answer.message
+
+
+def test_fields_that_may_not_change_are_named_in_the_order_of_the_server(sandbox):
+    make_job(sandbox, suspend=False)
+    spec = {
+        "completionMode": "Indexed",
+        "podFailurePolicy": {"rules": [{"action": "Count", "onPodConditions": [{"type": "A", "status": "True"}]}]},
+        "backoffLimitPerIndex": 1,
+        "managedBy": "example.com/other",
+        "successPolicy": {"rules": [{"succeededCount": 1}]},
+    }
+
+    answer = sandbox.handle(Request("PATCH", f"{JOBS}/once", {}, MERGE_PATCH, {"spec": spec}))
+
+    named = [cause["field"] for cause in answer.body["details"]["causes"] if "immutable" in cause["message"]]
+    assert [field for field in named if field != "spec.template"] == [f"spec.{name}" for name in spec]

@@ -13,7 +13,7 @@ from applyviz.kubernetes.parity.status import FieldError, invalid, invalid_struc
 
 IMMUTABLE = "field is immutable"
 
-_FIXED = ("completionMode", "backoffLimitPerIndex", "managedBy")
+_FIXED = ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
 _SCHEDULING = ("nodeSelector", "tolerations", "schedulingGates")
 
 
@@ -27,11 +27,11 @@ def validate_job_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldErro
         yield from _fix("template", spec, before)
     elif not is_same_json(template["spec"], _with_mutable_fields(stored["spec"], template["spec"])):
         yield invalid("spec.template.spec", template["spec"], IMMUTABLE)
-    for name in _FIXED:
-        yield from _fix(name, spec, before)
-    for name, render in _POLICIES.items():
-        if not is_same_json(spec.get(name), before.get(name)):
-            yield invalid_struct(f"spec.{name}", render(spec.get(name)), IMMUTABLE)
+    for name in _FIXED:  # in the order in which the server checks them
+        if name not in _POLICIES:
+            yield from _fix(name, spec, before)
+        elif not is_same_json(spec.get(name), before.get(name)):
+            yield invalid_struct(f"spec.{name}", _POLICIES[name](spec.get(name)), IMMUTABLE)
 
 
 def _as_success_policy(policy: JSONObject | None) -> JSONObject | None:
