@@ -56,6 +56,20 @@ def test_objects_are_deleted_and_their_absence_is_verified(team):
     assert (team.live(), team.live(LOGIN)) == (None, None)
 
 
+def test_definition_that_is_only_named_is_deleted(team):
+    names = {"plural": "toys", "singular": "toy", "kind": "Toy", "listKind": "ToyList"}
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    spec = {"group": "example.com", "scope": "Namespaced", "names": names}
+    spec["versions"] = [{"name": "v1", "served": True, "storage": True, "schema": schema}]
+    head = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+    head["metadata"] = {"name": "toys.example.com"}
+    team.apply(yaml.safe_dump({**head, "spec": spec}))
+
+    run = team.apply(yaml.safe_dump(head), **DELETE)
+
+    assert (run.state, operations(run.plan)) == (RunState.APPLIED, [("delete", "toys.example.com")])
+
+
 @pytest.mark.long
 def test_absent_object_is_a_row_without_a_request(team):
     team.apply(config_map(a="1"))

@@ -16,7 +16,7 @@ from applyviz.engine.objects.golang import read_digits
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.request_paths import is_segment
-from applyviz.engine.objects.values import JSONObject, get_at
+from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.definitions import OBJECT_META, DefinitionSet
 from applyviz.engine.schema.discovery import ResourceTable
@@ -58,22 +58,41 @@ def _complete_root(schema: Any) -> JSONObject:
     return {**grown, "properties": {**(grown.get("properties") or {}), **_TYPE_META}}
 
 
+_TEXTS = (("group",), ("names", "kind"), ("names", "plural"), ("names", "singular"))
+_LISTS = (("versions",), ("names", "shortNames"), ("names", "categories"))
+
+
+def _has_types(spec: JSONValue) -> bool:
+    """Return whether what names a kind has the types that a server accepts."""
+    texts, lists = ([get_at(spec, path) for path in paths] for paths in (_TEXTS, _LISTS))
+    is_named = all(one is None or isinstance(one, str) for one in texts)
+    return is_named and all(one is None or isinstance(one, list | tuple) for one in lists)
+
+
+def defines_kind(definition: JSONObject) -> bool:
+    """Return whether a definition names a kind that can be read; one to be deleted may have only its own name."""
+    spec = definition.get("spec")
+    return bool(get_at(spec, ("names", "kind"))) and _has_types(spec)
+
+
 class _Definition:
     """One CustomResourceDefinition; the nodes of a version are created on first use."""
 
     def __init__(self, crd: JSONObject) -> None:
-        spec = crd.get("spec")
-        names = get_at(spec, ("names",))
-        if not isinstance(spec, Mapping) or not isinstance(names, Mapping) or not names.get("kind"):
-            raise SchemaError(f"CustomResourceDefinition {get_at(crd, ('metadata', 'name'), '')}: no spec.names.kind")
+        if not defines_kind(crd):
+            why = "no spec.names.kind" if _has_types(crd.get("spec")) else "group, names or versions of a wrong type"
+            raise SchemaError(f"CustomResourceDefinition {get_at(crd, ('metadata', 'name'), '')}: {why}")
+        spec, names = crd["spec"], crd["spec"]["names"]
         self.crd = crd
         self.group: str = spec.get("group") or ""
         self.names = names
         self.kind: str = names["kind"]
         self.is_namespaced = spec.get("scope") == "Namespaced"
         self.preserves_unknown = spec.get("preserveUnknownFields") is True
-        versions = [v for v in spec.get("versions") or () if isinstance(v, Mapping) and v.get("name")]
-        self.versions: dict[str, JSONObject] = {v["name"]: v for v in versions}
+        versions = [v for v in spec.get("versions") or () if isinstance(v, Mapping)]
+        self.versions: dict[str, JSONObject] = {
+            v["name"]: v for v in versions if isinstance(v.get("name"), str) and v["name"]
+        }
         self._roots: dict[str, SchemaNode] | None = None
 
     @property

@@ -18,7 +18,7 @@ from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning.model.plan import Versions
 from applyviz.engine.schema.builtin import bundled
-from applyviz.engine.schema.crds import CRDSource
+from applyviz.engine.schema.crds import CRDSource, defines_kind
 from applyviz.engine.schema.model import KindSchema, ListType, MapType, Node
 from applyviz.records.enums import Outcome
 from applyviz.records.models import ObjectChange, ObjectResult, Plan
@@ -94,7 +94,7 @@ def find_known_kind(plan: Plan, gvk: GroupVersionKind) -> KindSchema | None:
         return known
     definitions = plan.changes.filter(kind="CustomResourceDefinition", name__endswith=f".{gvk.group}").defer("sealed")
     versions = (read_masked(row).versions for row in definitions)
-    crds = [obj for v in versions if (obj := v.manifest or v.live) is not None]
+    crds = [obj for v in versions if (obj := v.manifest or v.live) is not None and defines_kind(obj)]
     return CRDSource(crds).find_kind(gvk) if crds else None
 
 

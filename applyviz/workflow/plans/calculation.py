@@ -36,7 +36,7 @@ from applyviz.engine.risks.model import RelatedObjects
 from applyviz.engine.risks.quota_reads import list_quota_reads, read_quotas
 from applyviz.engine.risks.reference_reads import list_reference_reads, read_references
 from applyviz.engine.risks.related_objects import find_related_requests, read_related
-from applyviz.engine.schema.crds import CRDSource
+from applyviz.engine.schema.crds import CRDSource, defines_kind
 from applyviz.engine.schema.model import SchemaOrigin
 from applyviz.engine.schema.sources import SourceChain
 from applyviz.records.models import Plan, SourceRevision
@@ -274,7 +274,7 @@ def _name_documents(documents: Iterable[ManifestDocument]) -> dict[_Name, list[M
 
 def _add_definitions(served: Catalog, documents: Sequence[ManifestDocument]) -> Catalog:
     """Return the catalog of a cluster with the kinds that the documents define; these come first."""
-    crds: list[JSONObject] = [document.obj for document in documents if _is_crd(document)]
+    crds: list[JSONObject] = [one.obj for one in documents if _is_crd(one) and defines_kind(one.obj)]
     return SourceChain(CRDSource(crds, origin=SchemaOrigin.SOURCE_CRD), served) if crds else served
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from applyviz.engine.manifests.documents import ManifestDocument
-from applyviz.engine.objects.errors import PlanError, SchemaError
+from applyviz.engine.objects.errors import PlanError
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, get_at
@@ -34,7 +34,7 @@ from applyviz.engine.requests.leaving_out import list_kept
 from applyviz.engine.requests.members import read_labels
 from applyviz.engine.requests.options import ApplyOptions, PruneMode
 from applyviz.engine.requests.selectors import parse_selector
-from applyviz.engine.schema.crds import CRDSource
+from applyviz.engine.schema.crds import CRDSource, defines_kind
 from applyviz.engine.schema.model import SchemaOrigin
 from applyviz.engine.schema.sources import SourceChain
 
@@ -51,23 +51,13 @@ class PendingRequest:
 
 
 def _find_definitions(objects: Iterable[JSONObject]) -> list[JSONObject]:
-    return [o for o in objects if GroupVersionKind.from_object(o)[::2] == _CRD]
-
-
-def _is_readable(definition: JSONObject) -> bool:
-    try:
-        CRDSource([definition])
-    except SchemaError:
-        return False
-    return True
+    """Return the definitions that define a kind: one that only has a name is an object like any other."""
+    return [o for o in objects if GroupVersionKind.from_object(o)[::2] == _CRD and defines_kind(o)]
 
 
 def _know_definitions(context: PlanningContext, documents: Sequence[ManifestDocument]) -> PlanningContext:
-    """Return the context of deletions: the kinds that the set itself defines are known, also when they are gone.
-
-    - A document that only names a definition defines nothing.
-    """
-    definitions = [one for one in _find_definitions(document.obj for document in documents) if _is_readable(one)]
+    """Return the context of deletions: the kinds that the set itself defines are known, also when they are gone."""
+    definitions = _find_definitions(document.obj for document in documents)
     if not definitions:
         return context
     source = CRDSource(definitions, origin=SchemaOrigin.SOURCE_CRD)
