@@ -7,10 +7,10 @@ import yaml
 
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.requests.options import ApplyMode
+from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, SERVER_SIDE_MANAGER, ApplyMode, SetAction
 from applyviz.records.enums import Outcome, RunState
 from applyviz.records.models import JournalEntry
-from applyviz.workflow.plans import planner, revert
+from applyviz.workflow.plans import changes, planner, revert
 from tests.stories import SETTINGS, Team, config_map
 
 pytestmark = pytest.mark.django_db
@@ -107,3 +107,65 @@ def test_revert_creates_the_object_again(team, mode):
     planner.make_plan(review.plans.get().pk)
 
     assert review.plans.get().counts == {Operation.CREATE: 1}
+
+
+RELEASE = "kind: Patch\ntarget: {apiVersion: v1, kind: ConfigMap, name: settings}\ntype: merge\npatch: PATCH\n"
+
+
+def release(team: Team) -> None:
+    """A controller removes the last finalizer, so that the object is gone."""
+    team.edit(SETTINGS, {"metadata": {"finalizers": None}}, manager="some-controller")
+
+
+@pytest.mark.parametrize("goes", [True, False])
+def test_patch_that_releases_an_object_is_done_when_the_object_is_gone(team, goes):
+    begin(team, ApplyMode.SERVER, "example.com/hold")
+    patch = RELEASE.replace("PATCH", "{metadata: {finalizers: null}}")
+    started = team.start(team.plan(patch, action=SetAction.PATCH))
+    if goes:
+        release(team)
+
+    run = team.work(started)
+
+    (result,) = run.results.all()
+    assert (run.state, sent(run), team.live()) == (RunState.APPLIED, [] if goes else ["PATCH"], None)
+    assert result.detail == ("it was gone before the run: nothing was sent" if goes else "it is gone")
+
+
+def begin_both(team: Team) -> None:
+    """Begin the deletion of an object that kubectl applied client-side: a server-side apply moves its fields first."""
+    team.apply(held("example.com/hold"), field_manager=CLIENT_SIDE_MANAGER, mode=ApplyMode.CLIENT)
+    team.send(Request("DELETE", SETTINGS))
+
+
+def test_nothing_is_planned_after_the_write_that_ends_a_deletion(team):
+    server = {"mode": ApplyMode.SERVER, "field_manager": SERVER_SIDE_MANAGER}
+    team.apply(held("example.com/hold"), **server)
+    record = {"kubectl.kubernetes.io/last-applied-configuration": '{"data":{"a":"1"}}'}
+    team.edit(SETTINGS, {"metadata": {"annotations": record}}, manager="some-tool")  # an apply keeps it in step
+    team.send(Request("DELETE", SETTINGS))
+
+    plan = team.plan(config_map(a="1"), **server)
+
+    change = changes.read_masked(plan.changes.get())
+    assert (change.operation, change.conflicts) == (Operation.DELETE, ())
+    assert change.requests[-1].query["fieldManager"] == "kubectl"
+    assert team.work(team.start(plan)).state == RunState.APPLIED
+
+
+def test_object_that_went_during_its_first_request_is_gone(team):
+    begin_both(team)
+    started = team.start(team.plan(config_map(a="1"), mode=ApplyMode.SERVER, field_manager=SERVER_SIDE_MANAGER))
+
+    first = len(team.wire.writes) + 1
+
+    def lose(_request: Request, number: int) -> str:
+        if number == first:
+            release(team)
+        return "lose request" if number == first else ""
+
+    team.wire.fault = lose
+    run = team.work(started)
+
+    (result,) = run.results.all()
+    assert (run.state, result.outcome, result.detail) == (RunState.APPLIED, Outcome.DELETED, "it is gone")

@@ -31,13 +31,16 @@ def is_going(row: ObjectChange, now: PlannedObject) -> bool:
     """Return whether what a reviewed deletion wants has happened meanwhile: the object is gone, or being deleted.
 
     - An object that was created again under the same name is another one.
-    - Where a write ends the deletion, only an object that is gone needs it no more.
+    - Where a write ends the deletion, only an object that is gone needs it no more. An apply would create that one
+      now, and a patch finds nothing.
     """
     if row.operation != Operation.DELETE:
         return False
     live, change = now.versions.live, changes.read_masked_core(row)
+    if live is None and change.is_ended:
+        return now.operation is Operation.CREATE or (now.refusal is not None and now.refusal.status == 404)
     if live is None:
-        return now.operation is (Operation.CREATE if change.is_ended else Operation.NOT_FOUND)
+        return now.operation is Operation.NOT_FOUND
     reviewed = change.versions.live
     is_same = not change.is_ended and get_at(live, ("metadata", "uid")) == get_at(reviewed, ("metadata", "uid"))
     return is_same and _is_leaving(live)

@@ -285,7 +285,7 @@ class ObjectRun:
     def _is_done(self, part: int, live: JSONObject | None) -> bool:
         """Return whether live is the result of this part; always False for a value change before the last part."""
         template = self._change.requests[part]
-        if deletions.goes_with(self._change, part):
+        if deletions.goes_with(self._change, part) or (live is None and self._change.is_ended):
             return deletions.is_done(template, live)
         if live is not None and moves_ownership(template):
             return has_moved(self._change, part, live)

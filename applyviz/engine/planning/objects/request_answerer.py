@@ -107,9 +107,11 @@ class RequestAnswerer:
     has_ended: bool = False
 
     def answer(self, request: Request) -> Flow[Answer]:
-        """Answer one request of the flow."""
-        if request.is_write:
+        """Answer one request of the flow; nothing is planned after the write with which the object is gone."""
+        if request.is_write and not self.has_ended:
             return (yield from self._write(request))
+        if request.is_write:
+            return Answer(200, self.estimated.live or {})
         if request.ref is None:
             # The namespace check of a create: its answer decides nothing.
             return Answer(200, {})
@@ -179,10 +181,9 @@ class RequestAnswerer:
         return answer
 
     def _keep(self, request: Request, answer: Answer) -> None:
-        """Keep a write that is planned; none follows the one with which the object is gone."""
-        if not self.has_ended:
-            self.requests.append(request)
-        self.has_ended = self.has_ended or (request.method in ("PATCH", "PUT") and ends(self.live, answer.body))
+        """Keep a write that is planned, and whether the object is gone with it."""
+        self.requests.append(request)
+        self.has_ended = request.method in ("PATCH", "PUT") and ends(self.live, answer.body)
 
     def _needs_no_merge(self, request: Request) -> bool:
         """Return whether a confirmed dry run is all that is asked of a write: its own merge only explains it.
