@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from applyviz.engine.manifests.documents import ManifestDocument, ParsedFile
@@ -16,6 +16,8 @@ from applyviz.engine.objects.errors import ApplyVizError, ManifestError
 from applyviz.engine.objects.exchange import JSON, Answer, Request
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject, get_at
+from applyviz.engine.planning.model import placeholders
+from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.planning.simulation.dry_run_result import describe_refusal
 from applyviz.engine.requests.argv import ApplyCommand
 from applyviz.engine.requests.kubectl import CommandResult, run_apply
@@ -70,6 +72,21 @@ class StoredCluster:
     def answer(self, request: Request) -> Answer:
         """Return the answer to one request; controllers are done with what it causes."""
         return self._running.handle(request, user=_USER)
+
+    def carry_out(self, change: PlannedObject) -> None:
+        """Send the writes of a plan for one object; controllers react only where the object is gone with them."""
+        server = self._running if change.is_ended else self._filling
+        resource = self.catalog.find_resource(change.ref.gvk)
+        live = self.read(resource.path(change.ref.namespace, change.ref.name)) if resource is not None else None
+        for request in change.requests:
+            if request.is_write:
+                answer = server.handle(placeholders.fill(request, live), user=_USER)
+                live = answer.body if answer.is_ok else live
+
+    def read_again(self) -> None:
+        """Read the objects again after writes; of one that is gone, what it was stays known."""
+        found = {path: self.read(path) for path in self._stored}
+        self._stored = {path: replace(one, obj=found[path] or one.obj) for path, one in self._stored.items()}
 
     def read(self, path: str) -> JSONObject | None:
         """Return the object at a path, None if there is none."""

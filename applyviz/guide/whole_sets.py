@@ -1,7 +1,7 @@
 """Calculate what an apply with prune, or a deletion, does to the objects of a cluster that was given as text.
 
-The plan is that of reviews (`SetPlanner`), against a cluster in memory; then the deletions of the plan are sent to that
-cluster, and what its finalizers and its garbage collector make of them is read back. Nothing else is calculated here.
+The plan is that of reviews (`SetPlanner`), against a cluster in memory; then its writes and its deletions are sent to
+that cluster, and what finalizers and the garbage collector make of them is read back. Nothing else is calculated here.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from applyviz.engine.manifests.documents import ManifestDocument, ParsedFile
 from applyviz.engine.objects.errors import ApplyVizError, SchemaError
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.refs import ObjectRef
-from applyviz.engine.objects.values import JSONObject, get_at
+from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.planning.model.plan import Operation, PlannedObject, PlannedSet, StayReason
 from applyviz.engine.planning.objects.context import EarlierRun, PlanningContext
 from applyviz.engine.planning.sets.planner import SetPlanner, drive
+from applyviz.engine.requests.applyset import ApplySetError, find_parent
 from applyviz.engine.risks.model import Risk
+from applyviz.engine.schema.crds import defines_kind
 from applyviz.engine.schema.sources import SourceChain
 from applyviz.guide.given import PlaygroundQueryError, PlaygroundQueryProblem
-from applyviz.guide.given_sets import SetQuery
+from applyviz.guide.given_sets import SetQuery, SetTask
 from applyviz.guide.playground import encode_data, explain_problems, find_policy, read_text
 from applyviz.guide.stored_cluster import StoredCluster, StoredObject, is_of_kind, read_definitions
 from applyviz.sandbox.api.estimates import with_estimates
@@ -58,13 +60,17 @@ class SetOutcome(StrEnum):
 class SetRow:
     """One object and what becomes of it.
 
-    - `is_planned`: the plan deletes it itself; `taker`: what takes it along, or left it behind; `finalizers`: what it
-      waits for; `stays`: why prune leaves it, None where no rule of prune says so; `error`: why it is refused.
+    - `is_planned`: the plan deletes it itself; `is_ended`: by a write that ends a deletion that had begun; `is_parent`:
+      it is the parent of the ApplySet.
+    - `taker`: what takes it along, or left it behind, or of an object that is kept, will take it along; `finalizers`:
+      what it waits for; `stays`: why prune leaves it, None where no rule of prune says so; `error`: why it is refused.
     """
 
     ref: ObjectRef
     outcome: SetOutcome
     is_planned: bool = False
+    is_ended: bool = False
+    is_parent: bool = False
     taker: ObjectRef | None = None
     finalizers: tuple[str, ...] = ()
     stays: StayReason | None = None
@@ -93,6 +99,7 @@ _WRITES = {
     Operation.NOT_FOUND: SetOutcome.ABSENT,
 }
 _DELETIONS = (Operation.PRUNE, Operation.DELETE)
+_SENT = (Operation.CREATE, Operation.UPDATE, Operation.REPLACE)
 _ORDER = tuple(SetOutcome)
 _GOES_FIRST = (SetOutcome.PRUNED, SetOutcome.DELETED, SetOutcome.COLLECTED, SetOutcome.WAITING, SetOutcome.ORPHANED)
 
@@ -151,18 +158,33 @@ def _plan(documents: Sequence[ManifestDocument], cluster: StoredCluster, given: 
     return planner.plan()
 
 
+def _apply(plan: PlannedSet, cluster: StoredCluster) -> None:
+    """Send the writes of a plan, which come before all its deletions: an object may get or lose its owners by them."""
+    for change in plan.changes:
+        if change.operation in _SENT:
+            cluster.carry_out(change)
+    cluster.read_again()
+
+
 def _delete(plan: PlannedSet, cluster: StoredCluster) -> None:
     """Send the deletions of a plan in its order; one that the deletion of another took along is gone."""
     for change in plan.changes:
+        if change.is_ended:
+            cluster.carry_out(change)
         for request in change.requests:
             if request.method == "DELETE":
                 body = {key: value for key, value in request.body.items() if key != "preconditions"}
                 cluster.answer(Request("DELETE", request.path, request.query, request.content_type, body))
 
 
+def _list_owners(stored: StoredObject) -> set[JSONValue]:
+    """Return the uids of the owners of an object."""
+    return {owner.get("uid") for owner in get_at(stored.obj, ("metadata", "ownerReferences")) or ()}
+
+
 def _find_taker(stored: StoredObject, gone: Sequence[StoredObject]) -> ObjectRef | None:
     """Return the deleted object that an object belonged to: an owner, its namespace, or the definition of its kind."""
-    owners = {owner.get("uid") for owner in get_at(stored.obj, ("metadata", "ownerReferences")) or ()}
+    owners = _list_owners(stored)
     for one in gone:
         is_space = one.ref.gvk.kind == "Namespace" and one.ref.name == stored.ref.namespace
         if one.uid in owners or is_space or is_of_kind(stored.ref, one.obj):
@@ -197,30 +219,41 @@ def _end_row(stored: StoredObject, ended: _Ended, change: PlannedObject | None, 
     row, found = SetRow(stored.ref, SetOutcome.KEPT), ended.now[stored.path]
     taker = _find_taker(stored, ended.going)
     if change is not None:
-        row = replace(row, is_planned=True, risks=change.risks)
+        row = replace(row, is_planned=True, is_ended=change.is_ended, risks=change.risks)
     if found is None:
         pruned = SetOutcome.PRUNED if change is not None and change.operation is Operation.PRUNE else SetOutcome.DELETED
         return replace(row, outcome=SetOutcome.COLLECTED if change is None else pruned, taker=taker)
     if stored in ended.going:
         finalizers = tuple(get_at(found, ("metadata", "finalizers")) or get_at(found, ("spec", "finalizers")) or ())
         return replace(row, outcome=SetOutcome.WAITING, finalizers=finalizers, taker=taker)
-    is_orphan = _lost_owner(stored, found)
-    return replace(row, outcome=SetOutcome.ORPHANED, taker=taker) if is_orphan else replace(row, stays=stays)
+    if _lost_owner(stored, found):
+        return replace(row, outcome=SetOutcome.ORPHANED, taker=taker)
+    goes_later = _list_owners(stored) <= {one.uid for one in ended.going}  # they wait for their finalizers
+    return replace(row, stays=stays, taker=taker if goes_later else None)
 
 
-def _list_writes(plan: PlannedSet) -> Iterator[SetRow]:
+def _find_parent(given: SetQuery, catalog: SourceChain) -> ObjectRef | None:
+    if given.task is not SetTask.APPLYSET:
+        return None
+    try:
+        return find_parent(given.applyset, namespace=given.namespace, catalog=catalog).ref
+    except ApplySetError:  # a problem of the plan
+        return None
+
+
+def _list_writes(plan: PlannedSet, parent: ObjectRef | None) -> Iterator[SetRow]:
     """Yield a row for each object that the plan writes, refuses or does not find."""
     for change in plan.changes:
         if change.operation not in _DELETIONS:
-            outcome = _WRITES.get(change.operation, SetOutcome.REFUSED)
-            yield SetRow(change.ref, outcome, error=change.error, risks=change.risks)
+            outcome, is_parent = _WRITES.get(change.operation, SetOutcome.REFUSED), change.ref == parent
+            yield SetRow(change.ref, outcome, is_parent=is_parent, error=change.error, risks=change.risks)
 
 
-def _list_rows(plan: PlannedSet, cluster: StoredCluster) -> Iterator[SetRow]:
+def _list_rows(plan: PlannedSet, cluster: StoredCluster, given: SetQuery) -> Iterator[SetRow]:
     deletions = {change.ref.key: change for change in plan.changes if change.operation in _DELETIONS}
     stays = {one.ref.key: one.why for one in plan.staying}
     ended = _read_end(cluster)
-    written = {row.ref.key: row for row in _list_writes(plan)}
+    written = {row.ref.key: row for row in _list_writes(plan, _find_parent(given, cluster.catalog))}
     for stored in cluster.objects:
         key = stored.ref.key
         row = _end_row(stored, ended, deletions.get(key), stays.get(key))
@@ -244,10 +277,11 @@ def explain_set(given: SetQuery, *, now: str) -> SetAnswer:
     cluster = _fill(files, catalog, given, now)
     try:
         plan = _plan(files["manifest"].documents, cluster, given, now)
+        _apply(plan, cluster)
     except ApplyVizError as error:
         raise PlaygroundQueryError((PlaygroundQueryProblem("manifest", str(error)),)) from None
     _delete(plan, cluster)
-    rows = sorted(_list_rows(plan, cluster), key=_rank)
+    rows = sorted(_list_rows(plan, cluster, given), key=_rank)
     return SetAnswer(tuple(rows), tuple(problem.reason for problem in plan.problems))
 
 
@@ -265,7 +299,8 @@ def without_secrets(given: SetQuery) -> SetQuery:
     """
     files = read_texts(given)
     documents = [document for file in files.values() for document in file.documents]
-    policy = find_policy(documents, [one for one in documents if one.ref.gvk.kind == "CustomResourceDefinition"])
+    definitions = [one for one in documents if one.ref.gvk.kind == "CustomResourceDefinition" and defines_kind(one.obj)]
+    policy = find_policy(documents, definitions)
     key = secrets.token_bytes(32)
     manifest, before, cluster = (_mask_text(getattr(given, part), files[part], key, policy) for part in TEXTS)
     return replace(given, manifest=manifest, before=before, cluster=cluster)

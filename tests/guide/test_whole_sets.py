@@ -2,6 +2,7 @@
 
 import pytest
 
+from applyviz.guide.given_sets import SetQuery, SetTask
 from applyviz.guide.whole_sets import explain_set
 from tests.guide.set_cases import CASES, place
 
@@ -18,3 +19,35 @@ def test_set_becomes_what_the_case_says(case):
         outcome = row.outcome.value
         found[f"{row.ref.gvk.kind}/{row.ref.name}"] = [outcome, keeps] if keeps else outcome
     assert found == {place(name, "shop"): outcome for name, outcome in case.expect.items()}
+
+
+HELD = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: held
+  namespace: shop
+  uid: u1
+  deletionTimestamp: "2025-12-31T00:00:00Z"
+  deletionGracePeriodSeconds: 0
+  finalizers: [example.com/backup]
+  annotations:
+    kubectl.kubernetes.io/last-applied-configuration: '{"metadata": {"finalizers": ["example.com/backup"]}}'
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: child
+  namespace: shop
+  ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: held, uid: u1}]
+"""
+
+
+@pytest.mark.parametrize("task", [SetTask.KEEP, SetTask.ALLOWLIST])
+def test_apply_that_removes_the_last_finalizer_ends_a_deletion(task):
+    manifest = "{apiVersion: v1, kind: ConfigMap, metadata: {name: held, namespace: shop}}"
+
+    answer = explain_set(SetQuery(manifest, cluster=HELD, task=task), now=NOW)
+
+    found = [(row.ref.name, row.outcome.value, row.is_ended) for row in answer.rows]
+    assert found == [("held", "deleted", True), ("child", "collected", False)]

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from django.template.loader import render_to_string
 from django.utils.functional import Promise
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import Propagation
-from applyviz.engine.risks.deletions import DELETED
+from applyviz.engine.risks.deletions import DELETED, DEPENDENTS, FINALIZERS, TERMINATING
 from applyviz.engine.risks.sentences import render_risk
 from applyviz.guide import playground, whole_sets
 from applyviz.guide.given import PlaygroundQueryError
@@ -38,6 +38,8 @@ _STYLES: dict[SetOutcome, Appearance] = {
     SetOutcome.ABSENT: OBJECT_STYLES[Operation.NOT_FOUND],
     SetOutcome.REFUSED: OBJECT_STYLES[Operation.ERROR],
 }
+# The rows say what becomes of an object and of its dependents; what a run waits for is no matter here.
+_SAID = (DELETED, DEPENDENTS, FINALIZERS, TERMINATING)
 _PROPAGATED: dict[Propagation, str | Promise] = {
     Propagation.BACKGROUND: _(
         "Background: the object goes at once, then the garbage collector deletes what belongs to it."
@@ -76,8 +78,11 @@ def _explain_end(row: SetRow) -> str:
     if row.waits_for_dependents:
         return gettext("It stays until its dependents are gone; some of them have finalizers.")
     if row.finalizers:
-        named = ", ".join(row.finalizers)
-        return gettext("It has a deletionTimestamp and stays until %(named)s is removed.") % {"named": named}
+        return ngettext(
+            "It has a deletionTimestamp and stays until %(named)s is removed.",
+            "It has a deletionTimestamp and stays until %(named)s are removed.",
+            len(row.finalizers),
+        ) % {"named": ", ".join(row.finalizers)}
     if row.outcome is SetOutcome.WAITING:
         return gettext("It has a deletionTimestamp and stays until its grace period is over.")
     if row.taker is not None and not row.is_planned:
@@ -88,6 +93,8 @@ def _explain_end(row: SetRow) -> str:
 def _explain_deletion(row: SetRow, given: SetQuery) -> str:
     if not row.is_planned:
         return ""
+    if row.is_ended:
+        return gettext("Its deletion has begun, and the apply leaves no finalizer.")
     if given.is_deletion:
         return gettext("The manifests name it.")
     if given.task is SetTask.APPLYSET:
@@ -98,6 +105,8 @@ def _explain_deletion(row: SetRow, given: SetQuery) -> str:
 
 
 def _explain_kept(row: SetRow, given: SetQuery) -> str:
+    if row.taker is not None:
+        return gettext("It belongs to %(owner)s and is deleted once that is gone.") % {"owner": _name(row.taker)}
     if row.stays is not None:
         why = explain_stay(row.stays)
         return gettext("%(reason)s.") % {"reason": f"{why[:1].upper()}{why[1:]}"}
@@ -119,6 +128,8 @@ def _explain(row: SetRow, given: SetQuery) -> str:
             return _explain_kept(row, given)
         case SetOutcome.ORPHANED:
             return gettext("%(owner)s is deleted; it stays, without that owner.") % {"owner": _name(row.taker)}
+        case SetOutcome.CREATED | SetOutcome.UPDATED | SetOutcome.UNCHANGED if row.is_parent:
+            return gettext("It is the parent of the ApplySet and records its kinds and namespaces.")
         case SetOutcome.CREATED | SetOutcome.UPDATED | SetOutcome.UNCHANGED:
             return gettext("The manifests name it.")
         case _:
@@ -127,7 +138,7 @@ def _explain(row: SetRow, given: SetQuery) -> str:
 
 def _present_row(row: SetRow, given: SetQuery) -> SetObjectRow:
     ref = row.ref
-    listed = [risk for risk in row.risks if row.is_planned and risk.kind is not DELETED]  # the result says that already
+    listed = [risk for risk in row.risks if row.is_planned and risk.kind not in _SAID]
     risks = tuple(render_risk(risk, gettext) for risk in listed)
     return SetObjectRow(
         ref.gvk.kind, ref.name, ref.namespace, _STYLES[row.outcome], _explain(row, given), tuple(dict.fromkeys(risks))
@@ -152,7 +163,7 @@ def _list_notes(answer: SetAnswer, given: SetQuery) -> Iterator[str]:
         yield str(_PROPAGATED[given.propagation])
         if SetOutcome.WAITING in outcomes:
             yield gettext("kubectl delete waits until objects are gone; with --wait=false it ends at once.")
-    elif outcomes & {SetOutcome.PRUNED, SetOutcome.COLLECTED, SetOutcome.WAITING}:
+    elif any(row.is_planned and not row.is_ended for row in answer.rows):
         yield gettext("Prune deletes after all objects are applied.")
         yield str(_PROPAGATED[Propagation.BACKGROUND])
 

@@ -83,6 +83,53 @@ def test_each_way_has_its_command_and_its_form_again(client, ask, given, command
     assert {"ConfigMap/kept", "ConfigMap/dropped"} <= set(read_rows(text))
 
 
+NAMED = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: toys.example.com}\n"
+OWNER = KEPT.replace("labels", "uid: u1, finalizers: [a.b/c, d.e/f], labels")
+CHILD = DROPPED.replace("labels", "ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: kept, uid: u1}], labels")
+GOING = OWNER.replace(
+    "finalizers", 'deletionTimestamp: "2025-12-31T00:00:00Z", deletionGracePeriodSeconds: 0, finalizers'
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "said", "unsaid"),
+    [
+        (
+            {"prune": "applyset", "applyset": "secrets/shop", "namespace": "shop"},
+            "It is the parent of the ApplySet and records its kinds and namespaces.",
+            "It does not exist",
+        ),
+        (
+            {"prune": "delete", "before": "", "cluster": f"{OWNER}---\n{CHILD}"},
+            "It belongs to ConfigMap/kept and is deleted once that is gone.",
+            "belongs to nothing",
+        ),
+        (
+            {"prune": "delete", "before": "", "cluster": OWNER},
+            "stays until a.b/c, d.e/f are removed.",
+            "the run waits",
+        ),
+        (
+            {"prune": "none", "before": "", "manifest": DROPPED, "cluster": GOING},
+            "It has a deletionTimestamp and stays until a.b/c, d.e/f are removed.",
+            "Prune deletes after all objects are applied.",
+        ),
+    ],
+    ids=["parent", "dependent", "finalizers", "terminating"],
+)
+def test_rows_say_what_holds(client, ask, given, said, unsaid):
+    text = client.get(ask(**given)).content.decode()
+
+    assert said in text
+    assert unsaid not in text
+
+
+def test_definition_that_is_only_named_can_be_deleted(client, ask):
+    text = client.get(ask(prune="delete", before="", manifest=NAMED)).content.decode()
+
+    assert list(read_rows(text).values()) == ["Not found"]
+
+
 def test_nothing_is_pruned_while_an_object_is_in_error(client, ask):
     odd = KEPT.replace("v1", "example.com/v1", 1).replace("kept", "odd")
     text = client.get(ask(manifest=f"{KEPT}---\n{odd}")).content.decode()
