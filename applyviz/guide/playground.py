@@ -17,6 +17,7 @@ from applyviz.engine.diff.masking import MaskPolicy, is_masked, mask
 from applyviz.engine.diff.passwords import KindPasswords, Passwords
 from applyviz.engine.diff.patch_masking import mask_patch
 from applyviz.engine.diff.yaml_text import render_yaml
+from applyviz.engine.explain.fields import CHANGING
 from applyviz.engine.explain.patching import OF_PATCHES
 from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.manifests.documents import DocumentProblem, ManifestDocument, ObjectPatch, ParsedFile
@@ -52,7 +53,7 @@ _SINGLE = ("manifest", "live", "last_applied")
 _PARTS = (*_SINGLE, "crds")
 NOT_ASKED = "the playground asks no cluster"
 _NAMESPACE = Answer(200, {})
-_WRITTEN = (FieldOperation.SET, FieldOperation.CHANGED, FieldOperation.CLEARED, FieldOperation.DEFAULTED)
+_WRITTEN = CHANGING | {FieldOperation.ALLOCATED}
 NOT_COMPUTED = PlaygroundQueryProblem("manifest", "this cannot be computed")
 
 

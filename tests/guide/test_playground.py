@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from applyviz.engine.diff.yaml_text import render_yaml
+from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.paths import render_path
@@ -188,3 +191,20 @@ def test_text_that_is_written_anew_reads_as_the_same(value):
     parsed = parse_manifests(render_yaml(None, obj).encode(), "x")
 
     assert [d.obj for d in parsed.documents] == [obj]
+
+
+def test_field_that_the_server_would_choose_is_no_row_of_a_blocked_object():
+    head = "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n"
+    live = "spec: {type: ClusterIP, clusterIP: 10.0.0.1, sessionAffinity: None, ports: [{port: 80, targetPort: 80}]}\n"
+    asked = PlaygroundQuery(
+        f"{head}spec: {{type: NodePort, sessionAffinity: ClientIP, ports: [{{port: 80, nodePort: 0}}]}}\n",
+        head + live,
+        owners="kubectl (Apply): .spec.type\nother (Update): .spec.sessionAffinity",
+        mode=ApplyMode.SERVER,
+        field_manager="kubectl",
+    )
+
+    blocked, forced = (playground.explain(replace(asked, is_forced=forced), now=NOW) for forced in (False, True))
+
+    chosen = [[r for r in one.fields if r.operation is FieldOperation.ALLOCATED] for one in (blocked, forced)]
+    assert (blocked.operation, [len(rows) for rows in chosen]) == (Operation.BLOCKED, [0, 1])
