@@ -110,7 +110,8 @@ class PlanDetails(models.Model):
 class ObjectChange(models.Model):
     """The change of one object in a plan.
 
-    - `document` is the masked JSON for pages, exports and audit; `sealed` the complete change.
+    - `document` is the masked JSON for pages, exports and audit, `found_risks` the masked risks, to which the whole set
+      may add; `sealed` is the complete change without risks.
     - `file` is that of its manifest, as pages name it; "" for an object that is in none.
     - `risk_levels` has kind and level of each of its risks (`workflow/policies/risks.py`).
     - `effect` is the keyed hash of what this change does; the runner compares it with live.
