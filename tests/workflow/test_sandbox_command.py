@@ -38,13 +38,14 @@ def test_address_is_where_the_product_is_served(db, settings, tmp_path, capsys):
     registration.create_sandbox(slug="demo", name="Demo")
 
     with data_folder.lock(tmp_path) as folder:
-        with pytest.raises(CommandError, match="because it is not running"):
+        with pytest.raises(CommandError, match="it is not running, or still starting"):
             call_command("sandbox", "kubeconfig")
         folder.announce("http://localhost:54321")
         call_command("sandbox", "kubeconfig")
 
     assert "@localhost:54321/sandboxes/demo" in capsys.readouterr().out
-    with pytest.raises(CommandError, match="because it is not running"):  # what the ended process wrote counts no more
+    (tmp_path / "lock").write_text("http://localhost:54321")  # the process was killed
+    with pytest.raises(CommandError, match="it is not running, or still starting"):
         call_command("sandbox", "kubeconfig")
 
 
@@ -57,6 +58,14 @@ def test_address_of_a_team_is_the_one_that_people_open(db, settings, capsys):
     settings.APPLYVIZ_URL = ""
     with pytest.raises(CommandError, match="set APPLYVIZ_URL"):
         call_command("sandbox", "kubeconfig")
+
+
+def test_folder_that_nobody_serves_is_not_locked(tmp_path, monkeypatch):
+    with data_folder.lock(tmp_path) as folder:
+        folder.announce("http://localhost:54321")
+    monkeypatch.delattr(data_folder.fcntl, "flock")
+
+    assert data_folder.find_address(tmp_path) == ""
 
 
 def test_address_of_a_data_folder_that_does_not_exist_is_unknown(tmp_path):

@@ -36,19 +36,26 @@ class LockedFolder:
         os.pwrite(self.handle, address.encode(), 0)
 
 
-def find_address(folder: Path) -> str:
-    """Return the address at which a process serves this folder; "" if none does."""
-    try:
-        handle = os.open(folder / _LOCK, os.O_RDONLY)
-    except OSError:
-        return ""
+def _is_locked(handle: int) -> bool:
     try:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
-        return os.pread(handle, _LONGEST, 0).decode()
-    finally:
-        os.close(handle)
-    return ""  # what is written there is of a process that ended
+        return True
+    return False
+
+
+def find_address(folder: Path) -> str:
+    """Return the address at which a process serves this folder; "" if none does.
+
+    - The folder is locked only to find out whether a process that named an address was killed: a process that starts at
+      that moment would be refused.
+    """
+    try:
+        with (folder / _LOCK).open("rb") as file:
+            address = file.read(_LONGEST).decode()
+            return address if address and _is_locked(file.fileno()) else ""
+    except OSError:
+        return ""
 
 
 @contextmanager
@@ -77,6 +84,7 @@ def lock(folder: Path) -> Iterator[LockedFolder]:
     try:
         yield locked
     finally:
+        locked.announce("")
         os.close(handle)
 
 

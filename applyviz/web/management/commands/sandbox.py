@@ -31,8 +31,8 @@ def _find_address() -> str:
         address = data_folder.find_address(Path(settings.APPLYVIZ_HOME))
     if not address:
         raise CommandError(
-            "the address of applyviz is unknown, because it is not running; start it, or name the address: "
-            "--address http://HOST:PORT"
+            "the address of applyviz is unknown: with this data folder it is not running, or still starting; start it, "
+            "or name the address: --address http://HOST:PORT"
             if settings.APPLYVIZ_IS_PERSONAL
             else "the address of applyviz is unknown; set APPLYVIZ_URL, or name it: --address https://HOST"
         )
