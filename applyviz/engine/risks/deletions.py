@@ -107,7 +107,7 @@ def _describe_terminating(f: Facts) -> Templates:
         return ("{kind} {name} has been terminating since {since}: the run waits until it is gone, and re-creates it.",)
     again = "Once it is gone, an apply creates it again."
     if f["how"] == "ending":
-        return ("{kind} {name} has been terminating since {since}: this write is its end.", again)
+        return ("{kind} {name} has been terminating since {since}: this write ends its deletion.", again)
     waits = ("It stays until {finalizers} {verb} removed.",) if f.get("finalizers") else ()
     kept = "{kind} {name} has been terminating since {since}: no write keeps it."
     return (kept, *waits, again)
