@@ -82,13 +82,17 @@ def list_kinds(catalog: Catalog) -> list[Resource]:
     return list(kinds.values())
 
 
+def list_owner_uids(obj: JSONObject) -> frozenset[str]:
+    """Return the uids of the owners of an object."""
+    return frozenset(str(get_at(owner, ("uid",))) for owner in get_at(obj, ("metadata", "ownerReferences")) or ())
+
+
 def _read(resource: Resource, namespace: str, items: Iterable[JSONObject]) -> Iterator[Dependent]:
     for item in items:
-        owners = get_at(item, ("metadata", "ownerReferences")) or ()
+        owners = list_owner_uids(item)
         if owners:
             ref = ObjectRef(resource.gvk, namespace, get_at(item, ("metadata", "name"), ""))
-            uids = frozenset(str(owner.get("uid")) for owner in owners)
-            yield Dependent(ref, get_at(item, ("metadata", "uid"), ""), uids)
+            yield Dependent(ref, get_at(item, ("metadata", "uid"), ""), owners)
 
 
 def _find_referring(items: Iterable[JSONObject], gone: Collection[Key]) -> Iterator[JSONObject]:

@@ -13,7 +13,7 @@ from itertools import islice
 from applyviz.engine.objects.kinds import find_stored
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject, get_at
-from applyviz.engine.planning.model.plan import DELETIONS, PlannedObject
+from applyviz.engine.planning.model.plan import DELETIONS, Operation, PlannedObject
 from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.objects.write_risks import name_object
 from applyviz.engine.references.listing import list_selections
@@ -24,6 +24,7 @@ from applyviz.engine.requests.dependents import (
     find_dependents,
     list_dependents,
     list_kinds,
+    list_owner_uids,
     read_volume,
 )
 from applyviz.engine.requests.flow import Flow
@@ -151,10 +152,17 @@ def _find_content(change: PlannedObject, lists: Sequence[DependentList]) -> Iter
     yield from _find_finalizers(named, inside)
 
 
+def _find_propagation(change: PlannedObject) -> str:
+    """Return what happens to the dependents of a deleted object; a write that ends a deletion names no policy."""
+    deletion = next((request for request in change.requests if request.method == "DELETE"), None)
+    named = get_at(deletion.body, ("propagationPolicy",), "") if deletion is not None else Propagation.BACKGROUND
+    return str(named)
+
+
 def _find_risks(change: PlannedObject, gone: set[str], lists: Sequence[DependentList]) -> Iterator[Risk]:
     named = name_object(change.ref)
     yield from _find_uses(change, lists)
-    propagation = str(get_at(change.requests[0].body, ("propagationPolicy",), ""))
+    propagation = _find_propagation(change)
     if _is(change, _NAMESPACE) or _is(change, _CRD):
         yield from _find_content(change, lists)
         return
@@ -171,22 +179,42 @@ def _find_risks(change: PlannedObject, gone: set[str], lists: Sequence[Dependent
         yield DEPENDENTS.at(facts={**named, **facts, "kinds": kinds})
 
 
+def _follow_owners(changes: Iterable[PlannedObject], lists: Iterable[DependentList]) -> list[DependentList]:
+    """Return the lists with the owners that objects have after the updates of the plan."""
+    planned: dict[tuple[str, str, str], dict[str, Dependent]] = {}
+    for change in changes:
+        if change.operation is Operation.UPDATE and change.versions.after is not None:
+            found = Dependent(change.ref, _find_uid(change), list_owner_uids(change.versions.after))
+            planned.setdefault(change.ref.key[:3], {})[found.uid] = found
+    return [_follow(one, planned.get((*one.resource.gvk[::2], one.namespace), {})) for one in lists]
+
+
+def _follow(found: DependentList, planned: Mapping[str, Dependent]) -> DependentList:
+    known = {one.uid for one in found.found}
+    added = (one for uid, one in planned.items() if uid not in known)
+    return replace(found, found=(*(planned.get(one.uid, one) for one in found.found), *added)) if planned else found
+
+
 def add_dependents(changes: Sequence[PlannedObject], lists: Sequence[DependentList]) -> tuple[PlannedObject, ...]:
-    """Return the changes; each deletion has the risk that names the objects which belong to it."""
-    gone = {_find_uid(change) for change in changes if deletes(change)}
-    return tuple(
-        replace(change, risks=sort_risks((*change.risks, *_find_risks(change, gone, lists))))
-        if deletes(change)
-        else change
-        for change in changes
-    )
+    """Return the changes; each deletion has the risk that names the objects which belong to it.
+
+    - Prune comes after all updates, so the owners that these set count; other deletions may come before them.
+    """
+    gone, followed = {_find_uid(change) for change in changes if deletes(change)}, _follow_owners(changes, lists)
+    noted = []
+    for change in changes:
+        if deletes(change):
+            risks = _find_risks(change, gone, followed if change.operation is Operation.PRUNE else lists)
+            change = replace(change, risks=sort_risks((*change.risks, *risks)))
+        noted.append(change)
+    return tuple(noted)
 
 
 def _list_going(changes: Sequence[PlannedObject], lists: Sequence[DependentList]) -> set[str]:
     """Return the uids of all objects that are deleted: by the plan, and with others."""
     deleted = [change for change in changes if deletes(change)]
     gone = {_find_uid(change) for change in deleted}
-    owners = [c for c in deleted if get_at(c.requests[0].body, ("propagationPolicy",)) != Propagation.ORPHAN]
+    owners = [change for change in deleted if _find_propagation(change) != Propagation.ORPHAN]
     return gone | {one.uid for change in owners for one in find_dependents(_find_uid(change), gone, lists)}
 
 
