@@ -7,9 +7,19 @@ import yaml
 
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, SERVER_SIDE_MANAGER, ApplyMode, SetAction
+from applyviz.engine.planning.model.request_sequence import StepPurpose, list_sequence
+from applyviz.engine.planning.model.summary import summarize
+from applyviz.engine.requests.options import (
+    CLIENT_SIDE_MANAGER,
+    SERVER_SIDE_MANAGER,
+    ApplyMode,
+    ApplyOptions,
+    Replacement,
+    SetAction,
+)
 from applyviz.records.enums import Outcome, RunState
 from applyviz.records.models import JournalEntry
+from applyviz.workflow.live.ownership_history import owners_of
 from applyviz.workflow.plans import changes, planner, revert
 from tests.stories import SETTINGS, Team, config_map
 
@@ -169,3 +179,25 @@ def test_object_that_went_during_its_first_request_is_gone(team):
 
     (result,) = run.results.all()
     assert (run.state, result.outcome, result.detail) == (RunState.APPLIED, Outcome.DELETED, "it is gone")
+
+
+@BOTH
+def test_history_has_no_owner_after_the_end(team, mode):
+    begin(team, mode, "example.com/hold")
+    team.apply(config_map(a="2"), mode=mode)
+
+    found = owners_of("box", ("", "ConfigMap", "default", "settings"), for_user=team.alice)
+
+    assert found.moments[0].is_there is False
+    assert all(period.until is not None for period in found.periods)
+
+
+def test_requests_of_the_end_are_those_of_a_run_and_the_object_is_one_of_the_manifests(team):
+    begin(team, ApplyMode.CLIENT, "example.com/hold")
+    change = changes.read_masked(team.plan(config_map(a="2"), mode=ApplyMode.CLIENT).changes.get())
+
+    chosen = ApplyOptions(ApplyMode.CLIENT, replacement=Replacement(objects=("core/ConfigMap/default/settings",)))
+
+    purposes = [step.purpose for step in list_sequence(change) if not step.is_schema]
+    assert purposes == [StepPurpose.READ, StepPurpose.WRITE, StepPurpose.WAIT]
+    assert summarize([change], chosen).unmatched == ()

@@ -23,7 +23,7 @@ from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.ownership.managed_fields import read_owners
 from applyviz.engine.planning.model.plan import Certainty
-from applyviz.records.enums import EntryState
+from applyviz.records.enums import EntryState, Outcome
 from applyviz.records.models import JournalEntry, ObjectChange, Review
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Visitor
@@ -262,6 +262,7 @@ def _read_runs(cluster: str, key: Key, seen: QuerySet[Review], most: int) -> Ite
     rows = found.order_by("-id").values_list(
         "answered_at",
         "method",
+        "result__outcome",
         F("answer__metadata__managedFields"),
         "result__run__plan__review__number",
         "result__run__plan__number",
@@ -269,8 +270,9 @@ def _read_runs(cluster: str, key: Key, seen: QuerySet[Review], most: int) -> Ite
         "result__run__number",
         "server_ahead",
     )
-    for at, method, entries, review, plan, position, run, ahead in rows[:most]:
-        there = None if method == "DELETE" else entries or []
+    for at, method, outcome, entries, review, plan, position, run, ahead in rows[:most]:
+        # The answer to a write that ends a deletion shows the object, which is gone.
+        there = None if method == "DELETE" or outcome == Outcome.DELETED else entries or []
         yield Observation(at, Source.RUN, there, review, plan, position, run, ahead)
 
 

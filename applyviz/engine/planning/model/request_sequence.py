@@ -99,3 +99,5 @@ def _list_steps(change: PlannedObject) -> Iterator[SequenceStep]:
             yield SequenceStep(StepPurpose.WRITE, request.method, request.path, request=request)
         if request.method == "DELETE":
             yield SequenceStep(StepPurpose.WAIT, "GET", path, NOT_FOUND)
+    if change.is_ended:
+        yield SequenceStep(StepPurpose.WAIT, "GET", path, NOT_FOUND)

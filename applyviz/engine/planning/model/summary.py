@@ -153,7 +153,7 @@ def _list_as_written(refs: Iterable[ObjectRef], options: ApplyOptions) -> Iterat
 def summarize(changes: Iterable[PlannedObject], options: ApplyOptions | None = None) -> PlanSummary:
     """Return the effects of a plan's changes, and what `options` choose in vain."""
     changes, chosen = tuple(changes), options or ApplyOptions()
-    named = [c.ref for c in changes if not c.operation.is_deletion or chosen.is_deleting]
+    named = [c.ref for c in changes if not c.operation.is_deletion or c.is_ended or chosen.is_deleting]
     read = [(c, _read_restart(c)) for c in changes]
     found = [(c, None if c.operation is Operation.BLOCKED else restart) for c, restart in read]
     restarts = tuple(r for _, r in found if r is not None)
