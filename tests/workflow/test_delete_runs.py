@@ -59,8 +59,8 @@ def test_objects_are_deleted_and_their_absence_is_verified(team):
 def test_definition_that_is_only_named_is_deleted(team):
     names = {"plural": "toys", "singular": "toy", "kind": "Toy", "listKind": "ToyList"}
     schema = {"openAPIV3Schema": {"type": "object"}}
-    spec = {"group": "example.com", "scope": "Namespaced", "names": names}
-    spec["versions"] = [{"name": "v1", "served": True, "storage": True, "schema": schema}]
+    versions = [{"name": "v1", "served": True, "storage": True, "schema": schema}]
+    spec = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": versions}
     head = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
     head["metadata"] = {"name": "toys.example.com"}
     team.apply(yaml.safe_dump({**head, "spec": spec}))

@@ -63,7 +63,7 @@ def test_address_of_a_team_is_the_one_that_people_open(db, settings, capsys):
 def test_folder_that_nobody_serves_is_not_locked(tmp_path, monkeypatch):
     with data_folder.lock(tmp_path) as folder:
         folder.announce("http://localhost:54321")
-    monkeypatch.delattr(data_folder.fcntl, "flock")
+    monkeypatch.delattr("fcntl.flock")
 
     assert data_folder.find_address(tmp_path) == ""
 
