@@ -170,7 +170,7 @@ def _load(data: bytes) -> Mapping[str, JSONValue]:
         _check_shape(text)
         config = yaml.load(text, Loader=_LOADER)  # noqa: S506 - a safe loader
     except (UnicodeDecodeError, yaml.YAMLError, ValueError, RecursionError) as error:
-        is_deep = "nesting depth" in str(error)  # the C parser has a limit of its own
+        is_deep = "nesting depth" in str(error)  # the C parser has its own limit
         raise KubeconfigError((_TOO_DEEP if is_deep else "the file is not readable YAML",)) from error
     if not isinstance(config, Mapping) or config.get("kind") not in (None, "Config"):
         raise KubeconfigError(("the file is not a kubeconfig (kind: Config)",))

@@ -19,7 +19,7 @@ from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.objects.values import JSONObject
 
 _MAX_BYTES = 4 * 1024 * 1024
-# What PyYAML raises besides errors of its own, as for a date that no calendar has, or `!!bool` of another text.
+# PyYAML raises these besides `YAMLError`: for a date that does not exist, or for `!!bool` before another text.
 _UNREADABLE = (ValueError, LookupError, ArithmeticError, AttributeError, RecursionError)
 _IMPERSONATION = ("as", "as-uid", "as-groups", "as-user-extra")
 SECTIONS = {"contexts": "context", "clusters": "cluster", "users": "user"}

@@ -1,6 +1,6 @@
 """Whether an object is gone after the requests of its plan, although none is a deletion: decided by sending them.
 
-Each answer is asked of a cluster of its own that holds the objects of the input, so that the others stay as they are.
+A separate cluster with the objects of the input answers each question, so that no answer changes another.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ def _repeats_key(row: ShownRow) -> bool:
 def _judge_allocated(
     row: ShownRow, change: PlannedObject, before: JSONObject | None, after: JSONObject | None
 ) -> Iterator[str]:
-    """What the server allocates is empty in the manifest, and neither version has a value there."""
+    """Judge that an allocated field is empty in the manifest, and that neither version has a value there."""
     written, *known = (covering.find(obj or {}, row.path) for obj in (change.versions.manifest, before, after))
     name = ".".join(element[2:] for element in row.path if element[0] == "f")
     is_left = written is not NOTHING and _is_empty(written) and all(value is NOTHING for value in known)

@@ -38,8 +38,8 @@ class SetTask(StrEnum):
 class SetQuery:
     """One question about a set.
 
-    - `before`: the manifests of the last apply, which a cluster has applied with the same options; `cluster`: its other
-      objects as they are. The fields of a task that is not chosen do not count; no `selector` means `--all`.
+    - `before`: the manifests of the last apply, with the same options; `cluster`: the other objects of the cluster.
+    - Only the fields of the chosen task count; an empty `selector` means `--all`.
     """
 
     manifest: str

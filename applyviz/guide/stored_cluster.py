@@ -1,7 +1,7 @@
 """A cluster in memory that has the objects of a question, and answers every request as an API server does.
 
-What was applied before is applied by kubectl's own steps; other objects are stored as they are given, with their uids,
-because the references of dependents name these. Its garbage collector is done before the next request.
+The objects of the last apply are applied in kubectl's own steps. Other objects are stored unchanged, with their uids,
+because the references of dependents name these. The garbage collector finishes before the next request.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class StoredCluster:
             self._add_namespace(name)
 
     def hold(self, document: ManifestDocument) -> str:
-        """Hold an object as it is; return why that is impossible, "" if it is stored."""
+        """Store an object unchanged; return why that is impossible, "" if it is stored."""
         try:
             resource, namespace = self._place(document)
             if namespace:

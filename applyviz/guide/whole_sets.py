@@ -36,11 +36,11 @@ _FOREGROUND = "foregroundDeletion"
 
 
 class SetOutcome(StrEnum):
-    """What becomes of one object.
+    """The result for one object.
 
     - COLLECTED: the garbage collector deletes it, or its namespace or its definition takes it along.
     - WAITING: it is marked for deletion, and stays until its finalizers are removed.
-    - ORPHANED: an owner of it is deleted, and it stays without.
+    - ORPHANED: an owner of it is deleted, and it stays without that owner.
     """
 
     CREATED = "created"
@@ -199,7 +199,7 @@ def _lost_owner(stored: StoredObject, now: JSONObject) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    """What the cluster has after the deletions, and which of its objects are being deleted or gone."""
+    """The objects after the deletions; `going` are being deleted, or gone."""
 
     now: Mapping[str, JSONObject | None]
     going: tuple[StoredObject, ...]

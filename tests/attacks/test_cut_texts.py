@@ -52,7 +52,7 @@ def test_credential_that_is_longer_than_what_is_read_hides_the_notes() -> None:
 
 
 def fail_helm(errors: str) -> str:
-    """What a review says of a chart that helm does not render."""
+    """The error of a review for a chart that helm does not render."""
     package = PACKAGES["folder"](f"password: {LONG}\n")
     with pytest.raises(SourceError) as raised:
         rendering.render(package, ChartSource("shop"), {}, target=ChartTarget("default"), run=say(errors))
@@ -60,7 +60,7 @@ def fail_helm(errors: str) -> str:
 
 
 def fail_kustomize(errors: str) -> str:
-    """What a review says of a kustomization that kustomize does not render."""
+    """The error of a review for a kustomization that kustomize does not render."""
     files = {"kustomization.yaml": "resources: [a.yaml]\n", "a.yaml": f"password: {LONG}\n"}
     bundle = SourceBundle(tuple(BundledFile(name, text.encode(), {}) for name, text in files.items()))
     with pytest.raises(SourceError) as raised:

@@ -180,7 +180,7 @@ def test_row_that_was_stored_again_is_not_set_back(story: Team, settings: Any) -
 
 
 def test_new_mac_of_another_row_or_key_counts_for_nothing(story: Team, settings: Any) -> None:
-    """What an attacker who holds the database can add beside a row."""
+    """An attacker who controls the database can add MACs beside a row."""
     mallory = make_person("mallory", Role.AUTHOR)
     change_key(settings)
     re_sign()
@@ -220,7 +220,7 @@ def test_crash_in_the_middle_continues(story: Team, settings: Any, monkeypatch: 
 
 
 def test_password_that_is_set_meanwhile_takes_no_new_mac_back(story: Team, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who sets one waits until the other MACs of the account are renewed, and reads them then."""
+    """Setting a password waits until the other MACs of the account are renewed, and then reads them."""
     asked: list[str] = []
 
     def note(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:

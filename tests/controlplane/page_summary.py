@@ -60,9 +60,10 @@ def _is_null_again(told: Told, risk: Risk) -> bool:
     """Whether the object has a value where the manifest has null; an entry whose key is null has its other keys."""
     fact = told.fact(risk.path)
     entries: JSONValue = None
-    if fact.wanted is ABSENT and risk.path[-2][0] == "k":
+    entry = risk.path[-2] if len(risk.path) > 1 and risk.path[-2][0] == "k" else "k:{}"
+    if fact.wanted is ABSENT and entry != "k:{}":
         entries = get_at(told.change.versions.manifest, tuple(step[2:] for step in risk.path[:-2]))
-    name, keys = risk.path[-1][2:], json.loads(risk.path[-2][2:]) if risk.path[-2][0] == "k" else {}
+    name, keys = risk.path[-1][2:], json.loads(entry[2:])
     others = {key: value for key, value in keys.items() if key != name}
     is_null = fact.wanted is None or any(
         one.get(name, ABSENT) is None and all(one.get(key) == value for key, value in others.items())

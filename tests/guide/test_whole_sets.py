@@ -1,4 +1,4 @@
-"""What a prune or a deletion does to the objects of a cluster that was given as text."""
+"""The effects of a prune or a deletion on the objects of a cluster that was given as text."""
 
 import pytest
 

@@ -200,7 +200,7 @@ def blame(*versions: list[str]) -> list[int]:
 
 
 def test_lines_that_repeat_each_other_are_compared_in_part(monkeypatch):
-    """What is not in the older version is of the newer commit; of what may be there, nobody says so."""
+    """A line that the older version lacks is of the newer commit; a line that it may have is of no commit."""
     count = 60
     old = ["head", *(line for n in range(count) for line in ("a", "b")[n % 2 == 0 :]), "tail"]
     new = ["head", "new", *(line for n in range(count) for line in ("a", "b")[n % 3 == 0 :]), "tail"]

@@ -225,7 +225,7 @@ def _hold(target: ResourceTarget, live: JSONObject) -> MutableObject | None:
 
 
 def hold_object(store: Store, target: ResourceTarget, live: JSONObject) -> bool:
-    """Put a live object into a store as it is, without rules or controllers; return whether its kind has its fields.
+    """Put a live object into a store unchanged, without rules or controllers; return whether its kind has its fields.
 
     - Raises `DecodeError`, or an error of Python, for an object that does not fit its kind.
     """

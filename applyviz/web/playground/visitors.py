@@ -1,4 +1,4 @@
-"""Who asks the playground: people with an account, and visitors without one, who have a smaller limit."""
+"""The users of the playground: people with an account, and visitors without one, who have a smaller limit."""
 
 from __future__ import annotations
 

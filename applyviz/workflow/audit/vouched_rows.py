@@ -1,7 +1,7 @@
 """The rows whose MAC is verified by `manage.py audit verify` and renewed by `manage.py keys re-sign`.
 
-Not among them is what needs no MAC: a policy in force, a commit identity that nobody verified, and a cluster that masks
-plain credentials; and worker requests, which end within minutes and are asked again.
+Some rows need no MAC: policies in force, unverified commit identities, and clusters that mask plain credentials. Worker
+requests have one, but end within minutes, and are asked again.
 """
 
 from __future__ import annotations

@@ -84,9 +84,9 @@ class _Signer:
 
 
 def re_sign_rows() -> ReSignedRows:
-    """Sign every genuine row under the current approval key, and record how many of which.
+    """Sign every genuine row under the current approval key, and record how many rows of each model.
 
-    - It continues where it was interrupted: rows that are signed under the current key stay as they are.
+    - After an interruption it continues: rows that are signed under the current key are not signed again.
     - Raises `ImproperlyConfigured` without an approval key.
     """
     if not settings.APPLYVIZ_APPROVAL_KEY:

@@ -191,7 +191,7 @@ class FrozenSource:
 
     @property
     def problems(self) -> tuple[PlanProblem, ...]:
-        """What could not be read; of a channel nothing, because that depends on the choice of its addons."""
+        """The problems of reading; a channel has none here, because they depend on the chosen addons."""
         files = self.files if self.channel is None else ()
         return tuple(PlanProblem(one.explanation, one.position) for file in files for one in file.problems)
 

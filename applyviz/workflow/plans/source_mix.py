@@ -67,10 +67,10 @@ def _may_hold_channel(data: bytes) -> bool:
 
 
 def is_plain(bundle: SourceBundle) -> bool:
-    """Return whether nothing of a review follows from the objects of its source; its files need not be parsed yet.
+    """Return whether a review can be opened before its files are parsed: nothing of it follows from the objects.
 
-    - Objects of several sources are compared, a kOps channel has options of its own, and folders of charts and
-      kustomizations are to be rendered.
+    - Not of several sources, whose objects are compared; of a kOps channel, which has more options; or of folders of
+      charts and kustomizations, which must be rendered.
     """
     is_single = len({_name_source(file) for file in bundle.files}) == 1
     has_folder = any(file.name.rpartition("/")[2] in (*KUSTOMIZATIONS, CHART_FILE) for file in bundle.files)

@@ -100,7 +100,7 @@ def test_object_whose_request_alone_differs_says_so(team, bobs):
     html = read(show(bobs, first))
 
     assert "1 of 1 object differs" in html
-    assert "same fields; the request or its conflicts differ" in html
+    assert "same fields; the request, a conflict, a rule or an ignored field differs, or the live object" in html
 
 
 def test_object_whose_error_alone_differs_says_so(team):
