@@ -75,7 +75,7 @@ def test_ticked_objects_become_one_review_that_changes_no_value(product):
     live = Adopted(product, "adopted-by-page")
     author = Client()
     author.force_login(product.alice)
-    page = author.get(reverse("clusters:show-objects", args=["real"]), {"namespace": live.namespace}).content.decode()
+    page = author.get(reverse("clusters:show-objects", args=["real"]), {"q": live.namespace}).content.decode()
     assert [name for name in live.names if f'name="objects" value="{name}"' not in page] == []
     gone = [*live.names, f"core/ConfigMap/{live.namespace}/gone"]
     form = {"title": "Ours now", "mode": "server", "field_manager": "applyviz"}
