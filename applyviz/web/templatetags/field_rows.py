@@ -85,7 +85,9 @@ def change_summary(flat: Any) -> SafeString:
         return {"flat": {**about, "move": shown, "row": fields}, "row": fields, "strip": strip, "owners": of}
 
     texts = (row.path, flat.parent, flat.leaf, flat.sign, row.style.word, flat.summary, flat.note)
-    return skeletons.draw("reviews/changes/_summary.html", form, (*texts, field_strip(row.strip), owners, *values), put)
+    return skeletons.draw(
+        "reviews/changes/_summary.html", form, (*texts, field_strip(flat.strip), owners, *values), put
+    )
 
 
 @register.simple_tag
@@ -127,7 +129,7 @@ def opened_field(flat: Any, one: Any, resolution: Any) -> SafeString:
         }
 
     link = one.link_field(row.index)
-    texts = (opened_strip(row.opened), row.why, row.position, row.index, row.about_url, link)
+    texts = (opened_strip(flat.opened), row.why, row.position, row.index, row.about_url, link)
     names, values = (v.name for v in row.versions), ("" if v.value is None else v.value.text for v in row.versions)
     texts = (*texts, resolution.propose_url, *names, *values, *row.conflicts)
     return skeletons.draw("reviews/changes/_opened.html", form, texts, put)

@@ -1,4 +1,4 @@
-"""The four marks of a field: which of last applied, manifest, live and after agree.
+"""The versions of a field, each with a mark: which of last applied, manifest, live and after agree.
 
 Equal values get equal shapes, in the order in which values appear; an absent field gets a dash. Under server-side apply
 there is no last applied value: the first mark says whether the field manager of the plan owned the field before.
@@ -6,84 +6,67 @@ there is no last applied value: the first mark says whether the field manager of
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from django.utils.functional import Promise
-from django.utils.text import format_lazy
-from django.utils.translation import gettext_lazy as _
 
+from applyviz.engine.explain.three_way import Equality
 from applyviz.engine.objects.values import JSONValue, is_same_json
-from applyviz.web.components.values import ABSENT
+from applyviz.web.components.field_strip import LABELS
+from applyviz.web.components.values import ABSENT, Shown, show_value
 
 _SHAPES = ("a", "b", "c", "d")
-LABELS: tuple[str | Promise, ...] = (_("last applied"), _("manifest"), _("live"), _("after"))
-SHORT: tuple[str | Promise, ...] = (_("last"), _("manifest"), _("live"), _("after"))
-OWNED_BEFORE, NOT_OWNED_BEFORE = _("previously owned by you"), _("not previously owned by you")
 
 
 @dataclass(frozen=True, slots=True)
 class VersionMark:
-    """One of the four: its shape (`a` to `d`, `none`, `owned`) and which version it stands for."""
+    """One version: its name, its shape (`a` to `d`, `none`), and its value, None where the field is absent.
 
+    - The mark of who owned the field before has no name and no value; its shape is `owned` or `none`.
+    """
+
+    name: str | Promise
     shape: str
-    label: str | Promise
-    short: str | Promise
+    value: Shown | None
 
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The four marks, and their text for people who do not see shapes."""
+    """The four marks of a field."""
 
     items: tuple[VersionMark, ...]
-    text: str | Promise
+
+    @property
+    def versions(self) -> tuple[VersionMark, ...]:
+        """Return the marks of versions: four under client-side apply, three under server-side apply."""
+        return tuple(mark for mark in self.items if mark.name)
 
 
-Equality = Callable[[JSONValue, JSONValue], bool]
-
-
-def _shape_values(values: tuple[JSONValue, ...], is_equal: Equality) -> list[str]:
+def _mark(values: tuple[JSONValue, ...], is_equal: Equality) -> tuple[VersionMark, ...]:
+    """Return the marks of the last versions, as many as there are values."""
     seen: list[JSONValue] = []
-    shapes = []
-    for value in values:
+    marks = []
+    for label, value in zip(LABELS[-len(values) :], values, strict=True):
         if value is ABSENT:
-            shapes.append("none")
+            marks.append(VersionMark(label, "none", None))
             continue
-        at = next((n for n, other in enumerate(seen) if is_equal(value, other)), None)
-        if at is None:
-            at = len(seen)
+        at = next((n for n, other in enumerate(seen) if is_equal(value, other)), len(seen))
+        if at == len(seen):
             seen.append(value)
-        shapes.append(_SHAPES[at])
-    return shapes
-
-
-def _describe(marks: tuple[VersionMark, ...]) -> str | Promise:
-    words = {
-        "none": _("unset"),
-        "a": _("value 1"),
-        "b": _("value 2"),
-        "c": _("value 3"),
-        "d": _("value 4"),
-    }
-    return format_lazy(
-        ", ".join("{}" for _mark in marks), *(format_lazy("{} {}", m.label, words[m.shape]) for m in marks)
-    )
+        marks.append(VersionMark(label, _SHAPES[at], show_value(value)))
+    return tuple(marks)
 
 
 def compare_versions(
     last_applied: JSONValue, manifest: JSONValue, live: JSONValue, after: JSONValue, is_equal: Equality = is_same_json
 ) -> Marks:
     """Return the marks of a client-side change."""
-    shapes = _shape_values((last_applied, manifest, live, after), is_equal)
-    items = tuple(VersionMark(*row) for row in zip(shapes, LABELS, SHORT, strict=True))
-    return Marks(items, _describe(items))
+    return Marks(_mark((last_applied, manifest, live, after), is_equal))
 
 
 def compare_owned(
     was_yours: bool, manifest: JSONValue, live: JSONValue, after: JSONValue, is_equal: Equality = is_same_json
 ) -> Marks:
     """Return the marks of a server-side change: the first says whether you owned the field before."""
-    shapes = ["owned" if was_yours else "none", *_shape_values((manifest, live, after), is_equal)]
-    owned = OWNED_BEFORE if was_yours else NOT_OWNED_BEFORE
-    items = tuple(VersionMark(*row) for row in zip(shapes, (owned, *LABELS[1:]), (_("owned"), *SHORT[1:]), strict=True))
-    return Marks(items, format_lazy("{}, {}", owned, _describe(items[1:])))
+    owned = VersionMark("", "owned" if was_yours else "none", None)
+    return Marks((owned, *_mark((manifest, live, after), is_equal)))

@@ -11,7 +11,7 @@ from applyviz.engine.objects.lookups import FieldFinder
 from applyviz.engine.objects.values import is_same_json
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.model.plan import PlannedObject
-from applyviz.engine.requests.options import ApplyMode
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.web.components.badges import style_field
 from applyviz.web.components.field_strip import FieldStrip, present_opened_strip, present_strip
 from applyviz.web.components.values import ABSENT, show_value
@@ -25,7 +25,7 @@ def _find_after(change: PlannedObject) -> FieldFinder:
 
 
 def _read_values(
-    change: PlannedObject, reason: FieldReason, *, mode: ApplyMode, you: str, applied: FieldFinder | None
+    change: PlannedObject, reason: FieldReason, options: ApplyOptions, applied: FieldFinder | None
 ) -> tuple[FourValues, bool]:
     """The four values of a field, and whether what was last applied is known.
 
@@ -35,10 +35,10 @@ def _read_values(
     manifest, live, after = (
         finder.find(reason.path) for finder in (versions.in_manifest, versions.in_live, _find_after(change))
     )
-    if mode is ApplyMode.CLIENT:
+    if options.mode is ApplyMode.CLIENT:
         is_known, last_applied = True, versions.in_last_applied.find(reason.path)
     else:
-        is_known = knows_last_applied(reason, manager=you, is_new=versions.live is None)
+        is_known = knows_last_applied(reason, manager=options.field_manager, is_new=versions.live is None)
         last_applied = live if is_known else ABSENT
         if not is_known and applied is not None and reason.operation in (FieldOperation.CONFLICT, FieldOperation.KEPT):
             recorded = applied.find(reason.path)
@@ -50,13 +50,12 @@ def present_strips(
     change: PlannedObject,
     reason: FieldReason,
     *,
-    mode: ApplyMode,
-    you: str,
+    options: ApplyOptions,
     is_equal: Equality,
     applied: FieldFinder | None = None,
 ) -> tuple[FieldStrip, FieldStrip]:
     """The strip of a row, and the picture that opening the row shows; `applied` is what a run last applied."""
-    values, is_known = _read_values(change, reason, mode=mode, you=you, applied=applied)
+    values, is_known = _read_values(change, reason, options, applied)
     picture = read_three_way(reason, values, is_known=is_known, is_equal=is_equal)
     shown = [show_value(value) for value in values]
     tone = style_field(reason).tone
@@ -64,12 +63,12 @@ def present_strips(
 
 
 def present_result_strips(
-    change: PlannedObject, reason: FieldReason, *, mode: ApplyMode, you: str, applied: FieldFinder | None = None
+    change: PlannedObject, reason: FieldReason, *, options: ApplyOptions, applied: FieldFinder | None = None
 ) -> dict[str, FieldStrip]:
     """The strip of the result of each resolution of a conflict, by the value of its kind; none for other fields."""
     if reason.operation is not FieldOperation.CONFLICT:
         return {}
-    values, is_known = _read_values(change, reason, mode=mode, you=you, applied=applied)
+    values, is_known = _read_values(change, reason, options, applied)
     forced, kept = replace(reason, operation=FieldOperation.CHANGED), replace(reason, operation=FieldOperation.KEPT)
     results = {
         ResolutionKind.OVERWRITE: (forced, values._replace(after=values.manifest), "change"),

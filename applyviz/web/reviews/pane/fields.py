@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.diff.structural import is_same_at
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
+from applyviz.engine.explain.three_way import Equality
 from applyviz.engine.objects import paths
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import FieldPath, element_value, render_path
@@ -23,13 +24,11 @@ from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.web.components.badges import Appearance, is_filling, style_field
 from applyviz.web.components.field_paths import name_element
-from applyviz.web.components.field_strip import FieldStrip
 from applyviz.web.components.owners import OwnerChip, present_owners
 from applyviz.web.components.values import ABSENT, Shown, show_value
 from applyviz.web.reviews.pane import field_marks
 from applyviz.web.reviews.pane.blocked_removals import BlockedRemovalRow
 from applyviz.web.reviews.pane.diff_lines import DiffRow, diff_values
-from applyviz.web.reviews.pane.field_strips import present_strips
 from applyviz.web.reviews.pane.resolutions import NOTHING, ConflictPage, ConflictRow
 from applyviz.workflow.plans.changes import find_root
 
@@ -87,17 +86,11 @@ class FilterChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class NamedValue:
-    """One of the four versions of a field."""
-
-    name: str | Promise
-    value: Shown | None
-    shape: str
-
-
-@dataclass(frozen=True, slots=True)
 class FieldRow:
-    """One field as a page shows it."""
+    """One field as pages, the change record and the API show it.
+
+    - `marks` are its versions and which of them agree; `versions` those that have a value of their own.
+    """
 
     index: int
     path: str
@@ -108,9 +101,6 @@ class FieldRow:
     why: str
     rule: str
     marks: field_marks.Marks
-    strip: FieldStrip
-    opened: FieldStrip
-    versions: tuple[NamedValue, ...]
     owners_before: tuple[OwnerChip, ...]
     owners_after: tuple[OwnerChip, ...]
     is_conflict: bool
@@ -122,7 +112,11 @@ class FieldRow:
     release: BlockedRemovalRow | None = None
     is_resolved: bool = False
     can_ignore: bool = False
-    wanted: Shown | None = None
+
+    @property
+    def versions(self) -> tuple[field_marks.VersionMark, ...]:
+        """Return the versions of the field with their values."""
+        return self.marks.versions
 
     @property
     def has_owner_change(self) -> bool:
@@ -195,32 +189,20 @@ def _present_marks(change: PlannedObject, reason: FieldReason, mode: ApplyMode, 
     manifest, live, after = (
         finder.find(reason.path) for finder in (versions.in_manifest, versions.in_live, versions.in_after)
     )
-    is_equal = _find_equality(change, reason)
+    is_equal = find_equality(change, reason)
     if mode is ApplyMode.CLIENT:
         last_applied = versions.in_last_applied.find(reason.path)
         return field_marks.compare_versions(last_applied, manifest, live, after, is_equal)
     return field_marks.compare_owned(_is_yours(reason.owners_before, you), manifest, live, after, is_equal)
 
 
-def _find_equality(change: PlannedObject, reason: FieldReason) -> field_marks.Equality:
+def find_equality(change: PlannedObject, reason: FieldReason) -> Equality:
     """Return when two values of the field are equal: quantities by amount, where the schema has quantities."""
     return partial(is_same_at, find_root(change.ref.gvk), reason.path)
 
 
 def _is_yours(owners: tuple[Owner, ...], you: str) -> bool:
     return any(o.manager == you and o.operation == "Apply" for o in owners)
-
-
-def _name_versions(
-    change: PlannedObject, reason: FieldReason, found: field_marks.Marks, mode: ApplyMode
-) -> tuple[NamedValue, ...]:
-    versions = change.versions
-    finders = (versions.in_last_applied, versions.in_manifest, versions.in_live, versions.in_after)
-    named = tuple(
-        NamedValue(mark.label, show_value(finder.find(reason.path)), mark.shape)
-        for mark, finder in zip(found.items, finders, strict=True)
-    )
-    return named if mode is ApplyMode.CLIENT else named[1:]
 
 
 def name_conflicts(change: PlannedObject) -> dict[FieldPath, tuple[str, ...]]:
@@ -269,14 +251,12 @@ def _present_row(
     resolution: ConflictPage,
 ) -> FieldRow:
     """Return one row, with everything that opening it shows; `conflicts` are those of the object by path."""
-    mode, you = options.mode, options.field_manager
+    you = options.field_manager
     live, after = _find_values(change, reason)
-    is_equal = _find_equality(change, reason)
+    is_equal = find_equality(change, reason)
     is_same = (live is ABSENT and after is ABSENT) or (
         live is not ABSENT and after is not ABSENT and is_equal(live, after)
     )
-    found = _present_marks(change, reason, mode, you)
-    strip, opened = present_strips(change, reason, mode=mode, you=you, is_equal=is_equal, applied=resolution.applied)
     path = render_path(reason.path)
     return FieldRow(
         index=index,
@@ -287,10 +267,7 @@ def _present_row(
         is_changed=not is_same,
         why=explain(reason),
         rule=reason.reason.value,
-        marks=found,
-        strip=strip,
-        opened=opened,
-        versions=_name_versions(change, reason, found, mode),
+        marks=_present_marks(change, reason, options.mode, you),
         owners_before=present_owners(reason.owners_before, you=you),
         owners_after=present_owners(reason.owners_after, you=you),
         is_conflict=reason.operation is FieldOperation.CONFLICT,
@@ -301,6 +278,5 @@ def _present_row(
         release=resolution.blocked_removals.get(path),
         is_resolved=path in resolution.resolved_paths,
         can_ignore=not is_same and not reason.position.line,
-        wanted=show_value(change.versions.in_manifest.find(reason.path)),
         lines=() if is_same else diff_values(str(element_value(reason.path[-1])), live, after),
     )

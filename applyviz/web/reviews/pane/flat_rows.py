@@ -25,9 +25,9 @@ from applyviz.web.components.field_paths import split_path
 from applyviz.web.components.field_strip import LONGEST, FieldStrip
 from applyviz.web.components.owners import find_twins, mark_twins
 from applyviz.web.components.phrases import describe_reason
-from applyviz.web.components.values import ABSENT, Shown
-from applyviz.web.reviews.pane.field_strips import present_result_strips
-from applyviz.web.reviews.pane.fields import FieldFilter, FieldRow, present_rows, select_reasons
+from applyviz.web.components.values import ABSENT, Shown, show_value
+from applyviz.web.reviews.pane.field_strips import present_result_strips, present_strips
+from applyviz.web.reviews.pane.fields import FieldFilter, FieldRow, find_equality, present_rows, select_reasons
 from applyviz.web.reviews.pane.resolutions import NOTHING, ConflictPage, ResolutionCard
 from applyviz.workflow.plans.applied_manifests import is_kept_by_others
 
@@ -72,12 +72,15 @@ class ResultCard:
 
 @dataclass(frozen=True, slots=True)
 class FlatRow:
-    """One field: `parent` and `leaf` are its path, `move` its values when they are short, `summary` when not.
+    """One field as a line: `parent` and `leaf` are its path, `move` its values when they are short, `summary` when not.
 
+    - `strip`: its drawing in the line; `opened`: the drawing that opening the line shows.
     - `comments`: how many comments on it are open; `title` begins a group of rows.
     """
 
     row: FieldRow
+    strip: FieldStrip
+    opened: FieldStrip
     parent: str
     leaf: str
     move: InlineDiff | None
@@ -90,7 +93,7 @@ class FlatRow:
     @property
     def tone(self) -> str:
         """The tone of the operation; a default that replaces a value is a change."""
-        return self.row.strip.tone if self.row.is_changed else self.row.style.tone
+        return self.strip.tone if self.row.is_changed else self.row.style.tone
 
     @property
     def has_long(self) -> bool:
@@ -223,6 +226,33 @@ def _mark_owner_twins(rows: tuple[FieldRow, ...]) -> Iterator[FieldRow]:
         yield replace(row, owners_before=before, owners_after=after) if twins else row
 
 
+def _present_flat(
+    change: PlannedObject,
+    row: FieldRow,
+    notes: Mapping[FieldPath, str],
+    options: ApplyOptions,
+    resolution: ConflictPage,
+) -> FlatRow:
+    reason, applied = change.fields[row.index], resolution.applied
+    move = None if row.lines else _present_move(row, show_value(change.versions.in_manifest.find(reason.path)))
+    parent, leaf = split_path(reason.path)
+    is_equal = find_equality(change, reason)
+    strip, opened = present_strips(change, reason, options=options, is_equal=is_equal, applied=applied)
+    results = present_result_strips(change, reason, options=options, applied=applied)
+    cards = row.conflict_row.cards if row.conflict_row else ()
+    return FlatRow(
+        row=row,
+        strip=strip,
+        opened=opened,
+        parent=parent,
+        leaf=leaf,
+        move=move,
+        summary="" if move else _summarize(row),
+        note=_describe(change, reason, notes, applied, options.field_manager),
+        cards=tuple(ResultCard(card, results[card.resolution]) for card in cards),
+    )
+
+
 def present_flat_rows(
     change: PlannedObject,
     reasons: Iterable[tuple[int, FieldReason]],
@@ -233,20 +263,7 @@ def present_flat_rows(
 ) -> tuple[FlatRow, ...]:
     """The rows of one object in the order of the object after apply."""
     notes = _find_notes(change)
-    rows = []
     shown = present_rows(
         change, reasons, options=options, explain=describe_reason, url_of=url_of, resolution=resolution
     )
-    you = options.field_manager
-    for row in _mark_owner_twins(tuple(shown)):
-        reason = change.fields[row.index]
-        move = None if row.lines else _present_move(row, row.wanted)
-        parent, leaf = split_path(reason.path)
-        strips = present_result_strips(change, reason, mode=options.mode, you=you, applied=resolution.applied)
-        cards = tuple(
-            ResultCard(card, strips[card.resolution]) for card in (row.conflict_row.cards if row.conflict_row else ())
-        )
-        summary = "" if move else _summarize(row)
-        note = _describe(change, reason, notes, resolution.applied, you)
-        rows.append(FlatRow(row, parent, leaf, move, summary, note, cards))
-    return tuple(rows)
+    return tuple(_present_flat(change, row, notes, options, resolution) for row in _mark_owner_twins(tuple(shown)))

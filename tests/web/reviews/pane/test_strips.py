@@ -16,6 +16,7 @@ from applyviz.web.components.field_strip import present_opened_strip, present_st
 from applyviz.web.components.values import Shown
 from applyviz.web.reviews.pane import fields
 from applyviz.web.reviews.pane.fields import FieldFilter
+from applyviz.web.reviews.pane.flat_rows import present_flat_rows
 from applyviz.web.reviews.pane.withheld_fields import present_withheld
 from tests.web import builders
 
@@ -37,8 +38,8 @@ def open_up(picture, values, tone="change"):
 def find_row(change, label, mode):
     reasons = fields.select_reasons(change, FieldFilter.ALL)
     options = ApplyOptions(mode=mode, field_manager="ci")
-    found = fields.present_rows(change, reasons, options=options, explain=lambda r: r.reason.value, url_of=str)
-    return next(row for row in found if row.path.endswith(label))
+    found = present_flat_rows(change, reasons, options=options, url_of=str)
+    return next(flat for flat in found if flat.row.path.endswith(label))
 
 
 @pytest.mark.parametrize(
