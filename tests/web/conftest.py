@@ -16,6 +16,7 @@ from applyviz.workflow.foundation.plan_rows import list_rows
 from tests.builders import grant_role
 from tests.following import make_begun, make_people, make_session_authority, make_stage  # noqa: F401 - fixtures
 from tests.sandboxes import keep_sandboxes_in_memory  # noqa: F401 - a fixture
+from tests.stories import Team
 from tests.web import builders, rows
 from tests.web.template_names import note_missing
 
@@ -83,6 +84,24 @@ def as_dana(db) -> Client:
 def as_charlie(db) -> Client:
     """Is in no group."""
     return _browser(_person("charlie"))
+
+
+@pytest.fixture
+def as_root(db) -> Client:
+    """Is a superuser of Django."""
+    return _browser(User.objects.create_superuser("root"))
+
+
+@pytest.fixture
+def as_auditor(db) -> Client:
+    """Reads the audit log."""
+    return _browser(_person("audrey", "auditor"))
+
+
+@pytest.fixture
+def team(monkeypatch) -> Team:
+    """Alice writes, Bob approves; a wire counts what is sent to their sandbox, and can lose it."""
+    return Team().wire_up(monkeypatch)
 
 
 @pytest.fixture

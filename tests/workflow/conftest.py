@@ -7,7 +7,21 @@ import pytest
 
 from applyviz.workflow.foundation import failpoints
 from tests.following import make_begun, make_people, make_session_authority, make_stage  # noqa: F401 - fixtures
+from tests.memory import Memory
 from tests.sandboxes import keep_sandboxes_in_memory  # noqa: F401 - a fixture
+from tests.stories import Team
+
+
+@pytest.fixture
+def team(monkeypatch: pytest.MonkeyPatch) -> Team:
+    """Alice writes, Bob approves; a wire counts what is sent to their sandbox, and can lose it."""
+    return Team().wire_up(monkeypatch)
+
+
+@pytest.fixture
+def memory() -> Memory:
+    """A cluster without controllers."""
+    return Memory(has_controllers=False)
 
 
 @pytest.fixture

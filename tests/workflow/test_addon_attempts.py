@@ -11,15 +11,10 @@ from applyviz.workflow import runs
 from applyviz.workflow.audit.recorded_runs import check_records
 from applyviz.workflow.plans import planner
 from tests.channels import RECORDS, addon, channel, config, pruning, simple
-from tests.stories import Killed, Team, let_lease_run_out, secret
+from tests.stories import Killed, let_lease_run_out, secret
 
 pytestmark = pytest.mark.django_db
 CONFIGS = "/api/v1/namespaces/kube-system/configmaps"
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 def begin(team, files, *, carries_on=True):

@@ -18,16 +18,11 @@ from applyviz.workflow.plans.object_choices import AddonChoice
 from applyviz.workflow.policies.rules import RiskDemand
 from tests.builders import make_policy
 from tests.channels import config, simple
-from tests.stories import Team, config_map
+from tests.stories import config_map
 from tests.workflow.test_channels import CONFIGS, apply, choices, plan, record, rows
 
 pytestmark = pytest.mark.django_db
 LOWER = {"dns": {"version": "1.0.0"}}
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 @pytest.fixture

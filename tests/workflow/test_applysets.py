@@ -13,16 +13,11 @@ from applyviz.engine.requests.options import Prune, PruneMode
 from applyviz.records.enums import Role
 from applyviz.workflow.live.applysets import read_applysets
 from tests.builders import grant_role, make_person
-from tests.stories import Team, config_map, secret
+from tests.stories import config_map, secret
 
 pytestmark = pytest.mark.django_db
 CONFIGS = "/api/v1/namespaces/default/configmaps"
 SECRETS = "/api/v1/namespaces/default/secrets"
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 def by(name: str) -> dict[str, object]:

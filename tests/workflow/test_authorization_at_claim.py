@@ -20,16 +20,11 @@ from applyviz.workflow.policies.windows import Window
 from applyviz.workflow.runs import emergency_apply
 from applyviz.workflow.runs.lease import claim_run
 from tests.builders import grant_role, make_person, make_policy, take_roles
-from tests.stories import SETTINGS, Killed, Team, config_map, let_lease_run_out
+from tests.stories import SETTINGS, Killed, config_map, let_lease_run_out
 
 pytestmark = pytest.mark.django_db
 ALWAYS = Window(tuple(range(7)), "00:00", "23:59")
 MONDAYS = Window((0,), "00:00", "23:59")
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 def close_account(person):

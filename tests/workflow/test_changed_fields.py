@@ -11,14 +11,9 @@ from applyviz.records.enums import AuditAction
 from applyviz.records.models import AuditEntry
 from applyviz.workflow.evidence import history
 from applyviz.workflow.runs import changed_fields
-from tests.stories import Team, config_map, secret
+from tests.stories import config_map, secret
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 def read_last():

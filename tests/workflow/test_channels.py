@@ -21,16 +21,11 @@ from applyviz.workflow.audit.recorded_runs import check_records
 from applyviz.workflow.plans import changes, planner, revert, reviews
 from tests.builders import grant_role, make_policy, take_roles
 from tests.channels import RECORDS, addon, channel, config, pruning, simple
-from tests.stories import Killed, Team, let_lease_run_out
+from tests.stories import Killed, let_lease_run_out
 
 pytestmark = pytest.mark.django_db
 KOPS = {"field_manager": "kops"}
 CONFIGS = "/api/v1/namespaces/kube-system/configmaps"
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 def plan(team, files, **options):

@@ -15,16 +15,11 @@ from applyviz.workflow.foundation.leases import LeaseRenewer, WorkerStoppingErro
 from applyviz.workflow.plans import calculation
 from applyviz.workflow.runs import effect_check
 from applyviz.workflow.runs.check_watch import CanceledError, CheckWatch
-from tests.stories import Team, config_map
+from tests.stories import config_map
 
 PATIENCE = 60.0
 NAMES = ("one", "two", "three", "four")
 MAPS = "/api/v1/namespaces/default/configmaps"
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 def watch_run(*, is_canceled=False):

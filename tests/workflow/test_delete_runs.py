@@ -11,17 +11,12 @@ from applyviz.records.enums import Outcome, RunState
 from applyviz.records.models import ApplyRun, JournalEntry
 from applyviz.workflow.plans import changes, planner, revert
 from applyviz.workflow.runs import retry
-from tests.stories import SETTINGS, Team, config_map, secret
+from tests.stories import SETTINGS, config_map, secret
 
 pytestmark = pytest.mark.django_db
 DELETE = {"action": SetAction.DELETE}
 OTHER = "/api/v1/namespaces/default/configmaps/other"
 LOGIN = "/api/v1/namespaces/default/secrets/login"
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 def held(name="settings"):

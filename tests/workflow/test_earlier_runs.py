@@ -11,7 +11,6 @@ from applyviz.engine.risks.pruning import PRUNE_CHANGED
 from applyviz.records.enums import Role
 from applyviz.workflow.plans import changes, planner, prune_history, revert
 from tests.builders import grant_role
-from tests.stories import Team
 
 pytestmark = pytest.mark.django_db
 CLIENT = {"mode": ApplyMode.CLIENT}
@@ -19,11 +18,6 @@ MAPS = {**CLIENT, "prune": Prune(PruneMode.ALLOWLIST, ("core/v1/ConfigMap",))}
 ALL = {**CLIENT, "prune": Prune(PruneMode.ALLOWLIST, ("core/v1/ConfigMap",), is_all=True)}
 SPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, labels: {app: a, also: b}}\n"
 NO_PRUNE = {"choice": "The prune method", "before": "none", "now": "allowlist", "run": "1"}
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 def labelled(name, x="1", **labels):

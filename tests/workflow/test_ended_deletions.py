@@ -27,11 +27,6 @@ pytestmark = pytest.mark.django_db
 BOTH = pytest.mark.parametrize("mode", list(ApplyMode))
 
 
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
-
-
 def held(*finalizers: str) -> str:
     metadata = {"name": "settings", "finalizers": list(finalizers)}
     return yaml.safe_dump({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": "1"}})

@@ -16,14 +16,9 @@ from applyviz.workflow.live import external_apply
 from applyviz.workflow.plans import plan_details, planner, reviews
 from tests.blockers import name_blockers
 from tests.builders import make_person
-from tests.stories import SETTINGS, Team, config_map, secret
+from tests.stories import SETTINGS, config_map, secret
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 def plan_as(team, applier, *texts, **options):

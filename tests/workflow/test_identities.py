@@ -18,14 +18,9 @@ from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleErro
 from applyviz.workflow.plans import planner, reviews
 from tests.blockers import name_blockers
 from tests.builders import add_member, make_person, make_plan_row
-from tests.stories import Team, config_map
+from tests.stories import config_map
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 @pytest.fixture

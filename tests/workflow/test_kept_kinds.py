@@ -16,17 +16,12 @@ from applyviz.workflow.policies import editing
 from applyviz.workflow.policies.rules import RiskDemand, Rules
 from tests.blockers import name_blockers
 from tests.builders import make_person, make_policy
-from tests.stories import Team, config_map, secret
+from tests.stories import config_map, secret
 
 pytestmark = pytest.mark.django_db
 DELETE = {"action": SetAction.DELETE}
 CLIENT = {"mode": ApplyMode.CLIENT}
 KEPT = "policy strict does not allow deleting ConfigMap/settings"
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 def blockers(plan):

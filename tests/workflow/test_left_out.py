@@ -16,16 +16,11 @@ from applyviz.workflow.foundation.errors import NotValidError
 from applyviz.workflow.plans import object_choices, planner, reviews
 from applyviz.workflow.plans.changes import ref_of
 from tests.blockers import name_blockers
-from tests.stories import SETTINGS, Team, config_map
+from tests.stories import SETTINGS, config_map
 
 pytestmark = pytest.mark.django_db
 BROKEN = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {ports: [{port: 99999999}]}\n"
 SERVICE = "/api/v1/namespaces/default/services/web"
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 def leave_out(plan: Plan, *names: str, reason: str = "its port is wrong") -> Plan:

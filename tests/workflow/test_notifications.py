@@ -17,15 +17,10 @@ from applyviz.workflow.notifications.choices import NotificationChannels
 from applyviz.workflow.notifications.mail import MOST_AN_HOUR
 from applyviz.workflow.notifications.texts import render_sentence
 from tests.builders import make_person, make_policy
-from tests.stories import Team, config_map
+from tests.stories import config_map
 
 pytestmark = pytest.mark.django_db
 SECRET = "a-secret-of-the-webhook"
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 @pytest.fixture

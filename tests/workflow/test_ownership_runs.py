@@ -13,7 +13,7 @@ from applyviz.workflow.approvals import quorum
 from applyviz.workflow.plans import planner, revert
 from applyviz.workflow.policies.rules import RiskDemand
 from tests.builders import make_policy
-from tests.stories import SETTINGS, Team, config_map
+from tests.stories import SETTINGS, config_map
 
 pytestmark = pytest.mark.django_db
 KEY = ("", "ConfigMap", "default", "settings")
@@ -27,11 +27,6 @@ MOVES: dict[str, dict[str, Any]] = {
     "from managers": {"takes_from": ("helm",)},
     "forgotten": {"handovers": GIVEN, **CLIENT},
 }
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 def owners_of(live, path=KEPT):

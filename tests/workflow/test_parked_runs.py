@@ -14,7 +14,7 @@ from applyviz.workflow import runs
 from applyviz.workflow.foundation.leases import WorkerStoppingError
 from applyviz.workflow.runs import rollout_watch
 from applyviz.workflow.runs.live_objects import find_object_path
-from tests.memory import Memory, start
+from tests.memory import start
 from tests.stories import Killed, config_map, let_lease_run_out
 from tests.workloads import (
     BEHIND,
@@ -30,11 +30,6 @@ from tests.workloads import (
 )
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def memory():
-    return Memory(has_controllers=False)
 
 
 @pytest.fixture

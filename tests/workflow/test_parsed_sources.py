@@ -17,14 +17,9 @@ from applyviz.workflow.live import plan_comparison
 from applyviz.workflow.plans import calculation, intake, planner, reviews
 from applyviz.workflow.plans.source_runs import parsed_sources
 from tests.keyless import KeylessWeb
-from tests.stories import SETTINGS, Team, config_map
+from tests.stories import SETTINGS, config_map
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 @pytest.fixture

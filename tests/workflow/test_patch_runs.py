@@ -9,16 +9,11 @@ from applyviz.engine.risks.planning.ownership import PATCHES_APPLIED
 from applyviz.records.enums import RunState
 from applyviz.records.models import JournalEntry
 from applyviz.workflow.plans import changes, planner, revert
-from tests.stories import SETTINGS, Team, config_map
+from tests.stories import SETTINGS, config_map
 
 pytestmark = pytest.mark.django_db
 PATCH = {"action": SetAction.PATCH}
 WEB = "/apis/apps/v1/namespaces/default/deployments/web"
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 def deployment(replicas=3, image="nginx:1.25"):

@@ -8,15 +8,10 @@ from applyviz.records import triggers
 from applyviz.records.models import ObjectChange
 from applyviz.records.sealing import Sealed, Unsealed
 from applyviz.workflow.plans import changes, plan_mac, plan_rows
-from tests.stories import Team, config_map
+from tests.stories import config_map
 from tests.workflow.test_plan_mac import MOUNTING
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 @pytest.fixture

@@ -9,17 +9,12 @@ from applyviz.engine.risks.pruning import PRUNE_CHANGED
 from applyviz.records.enums import RunState
 from applyviz.records.models import ApplyRun, Undo
 from applyviz.workflow.plans import changes, planner, revert
-from tests.stories import SETTINGS, Team, config_map
+from tests.stories import SETTINGS, config_map
 
 pytestmark = pytest.mark.django_db
 PARENT = "/api/v1/namespaces/default/secrets/parent"
 SET = {"prune": Prune(PruneMode.APPLYSET, applyset="parent")}
 ACCOUNT = yaml.safe_dump({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot"}})
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 def kinds_of(team):

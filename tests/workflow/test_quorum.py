@@ -22,14 +22,9 @@ from applyviz.workflow.plans import planner, reviews
 from applyviz.workflow.policies import RiskDemand
 from tests.blockers import name_blockers
 from tests.builders import grant_role, make_approval, make_person, make_plan_row, make_policy, take_roles
-from tests.stories import SETTINGS, Team, config_map
+from tests.stories import SETTINGS, config_map
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 @pytest.fixture

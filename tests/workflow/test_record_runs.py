@@ -11,18 +11,13 @@ from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.plans import planner, revert
 from applyviz.workflow.policies.rules import RiskDemand
 from tests.builders import make_policy
-from tests.stories import SETTINGS, Team, config_map
+from tests.stories import SETTINGS, config_map
 
 pytestmark = pytest.mark.django_db
 ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 CLIENT = {"mode": ApplyMode.CLIENT, "field_manager": "kubectl-client-side-apply"}
 SET = {"action": SetAction.SET_LAST_APPLIED}
 CLEAR = {"action": SetAction.CLEAR_OWNERSHIP}
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 def read_annotation(team):

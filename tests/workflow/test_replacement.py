@@ -23,7 +23,6 @@ from applyviz.workflow.plans.changes import ref_of
 from applyviz.workflow.plans.object_choices import ObjectChoice
 from applyviz.workflow.policies import Rules, editing
 from tests.builders import make_person
-from tests.stories import Team
 
 pytestmark = pytest.mark.django_db
 JOB_PATH = "/apis/batch/v1/namespaces/default/jobs/migrate"
@@ -37,11 +36,6 @@ spec:
       containers: [{name: migrate, image: IMAGE}]
 """
 FIRST, SECOND = JOB.replace("IMAGE", "a:1"), JOB.replace("IMAGE", "a:2")
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 def choose(plan: Plan, choice: ObjectChoice, propagation: Propagation | None = None) -> Plan:

@@ -20,15 +20,10 @@ from applyviz.workflow.notifications import inbox
 from applyviz.workflow.notifications.texts import render_sentence
 from applyviz.workflow.plans import planner, reviews
 from tests.builders import grant_role, link_rows, make_person, make_policy, take_roles
-from tests.stories import Team, config_map
+from tests.stories import config_map
 
 pytestmark = pytest.mark.django_db
 ASKED, WANTED = NotificationKind.REVIEW_REQUESTED, NotificationKind.NEEDS_YOU
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 @pytest.fixture

@@ -39,11 +39,6 @@ def home(settings, tmp_path):
     return tmp_path
 
 
-@pytest.fixture
-def team(monkeypatch) -> Team:
-    return Team().wire_up(monkeypatch)
-
-
 def die() -> None:
     raise Killed
 

@@ -9,17 +9,12 @@ from applyviz.engine.objects.exchange import MERGE_PATCH, Request
 from applyviz.records.enums import Outcome, RolloutState, RunState
 from applyviz.records.models import ApplyRun, ObjectResult
 from applyviz.workflow import runs
-from tests.memory import Memory, start, wire_up
+from tests.memory import start, wire_up
 from tests.stories import Killed, Team, config_map, let_lease_run_out
 from tests.workflow.test_retry import read, retry
 from tests.workloads import BEHIND, READY, become, deployment, work_with_clock
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def memory():
-    return Memory(has_controllers=False)
 
 
 @pytest.fixture

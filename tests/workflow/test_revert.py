@@ -10,14 +10,9 @@ from applyviz.records.models import Undo
 from applyviz.workflow import runs
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError
 from applyviz.workflow.plans import planner, revert
-from tests.stories import SETTINGS, Team, config_map, secret
+from tests.stories import SETTINGS, config_map, secret
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 def plan_undo(team, run):

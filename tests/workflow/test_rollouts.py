@@ -11,7 +11,7 @@ from applyviz.records.models import RolloutSample
 from applyviz.workflow import runs
 from applyviz.workflow.runs import rollout
 from applyviz.workflow.runs.pod_reports import PodReport, read_pod_report
-from tests.memory import Memory, start
+from tests.memory import start
 from tests.stories import Killed, let_lease_run_out
 from tests.workloads import (
     BEHIND,
@@ -28,11 +28,6 @@ from tests.workloads import (
 )
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def memory():
-    return Memory(has_controllers=False)
 
 
 @pytest.fixture

@@ -14,16 +14,11 @@ from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.live import run_health
 from applyviz.workflow.live.run_health import LivePod
 from tests.builders import make_person
-from tests.memory import Memory, start
+from tests.memory import start
 from tests.stories import config_map, secret
 from tests.workloads import BEHIND, READY, WAITING, answer_lists, become, deployment, slow_team
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def memory():
-    return Memory(has_controllers=False)
 
 
 @pytest.fixture

@@ -17,16 +17,11 @@ from applyviz.workflow.clusters import registration
 from applyviz.workflow.foundation import sentences
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError
 from tests.builders import make_person, make_policy, take_roles
-from tests.stories import SETTINGS, Killed, Team, config_map, let_lease_run_out, secret
+from tests.stories import SETTINGS, Killed, config_map, let_lease_run_out, secret
 
 pytestmark = pytest.mark.django_db
 STAGES = ("checked", "object", "intended", "answered", "recorded", "concluding", "concluded", "finishing")
 POINTS = tuple(f"run.{stage}" for stage in STAGES)
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 def die():

@@ -4,14 +4,8 @@ import pytest
 
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.records.enums import RunState
-from tests.stories import Team
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 JOB = """\

@@ -18,15 +18,10 @@ from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleErro
 from applyviz.workflow.notifications import webhooks
 from tests import moments
 from tests.builders import make_person
-from tests.stories import Team, config_map, secret
+from tests.stories import config_map, secret
 
 pytestmark = pytest.mark.django_db
 SECRET = "a-secret-of-the-webhook"
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from applyviz.workflow.approvals import approving
 from applyviz.workflow.people import tokens
 from applyviz.workflow.plans import planner
 from tests.builders import grant_role, make_person, open_dangers, take_roles
-from tests.stories import Team, config_map, secret
+from tests.stories import config_map, secret
 
 pytestmark = pytest.mark.django_db
 CANARY = "canary-7f3a91"
@@ -51,18 +51,6 @@ class Program:
 def body(*texts, **values):
     files = [{"name": f"{n}.yaml", "content": text} for n, text in enumerate(texts)]
     return {"title": "Deploy", "cluster": "box", "namespace": "default", "files": files, **values}
-
-
-@pytest.fixture
-def team(monkeypatch):
-    found = Team().wire_up(monkeypatch)
-    grant_role(found.alice, Role.OPERATOR)
-    return found
-
-
-@pytest.fixture
-def program(team):
-    return Program(team.alice)
 
 
 def make(number=1):

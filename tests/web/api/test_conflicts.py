@@ -6,24 +6,10 @@ import pytest
 import yaml
 
 from applyviz.engine.objects.exchange import APPLY_PATCH, Request
-from applyviz.records.enums import Role
-from tests.builders import grant_role
-from tests.stories import Team, config_map
-from tests.web.api.test_api import Program, body, make
+from tests.stories import config_map
+from tests.web.api.test_api import body, make
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def team(monkeypatch):
-    found = Team().wire_up(monkeypatch)
-    grant_role(found.alice, Role.OPERATOR)
-    return found
-
-
-@pytest.fixture
-def program(team):
-    return Program(team.alice)
 
 
 def test_conflict_high_risks_and_blockers_are_told(team, program):

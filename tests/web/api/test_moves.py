@@ -9,8 +9,8 @@ from applyviz.engine.requests.options import ApplyMode, ClearPatch, Handover, Se
 from applyviz.records.enums import Role
 from applyviz.records.models import Plan, Review
 from applyviz.workflow.plans import planner
-from tests.builders import grant_role, make_person
-from tests.stories import SETTINGS, Team, config_map, secret
+from tests.builders import make_person
+from tests.stories import SETTINGS, config_map, secret
 from tests.web.api.test_api import Program, body
 from tests.web.reviews.test_hand_over import SCALER, WEB
 
@@ -18,18 +18,6 @@ pytestmark = pytest.mark.django_db
 KEY, MAP = ("apps", "Deployment", "default", "web"), ("", "ConfigMap", "default", "settings")
 REPLICAS = ("f:spec", "f:replicas")
 TARGET, SETTINGS_MAP = "Deployment/default/web", "ConfigMap/default/settings"
-
-
-@pytest.fixture
-def team(monkeypatch):
-    found = Team().wire_up(monkeypatch)
-    grant_role(found.alice, Role.OPERATOR)
-    return found
-
-
-@pytest.fixture
-def program(team):
-    return Program(team.alice)
 
 
 def bare(**values):

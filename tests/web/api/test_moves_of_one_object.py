@@ -8,9 +8,8 @@ from applyviz.engine.requests.options import TakenManager
 from applyviz.records.models import Plan
 from tests.stories import SETTINGS, config_map
 from tests.web.api.test_api import body
-from tests.web.api.test_moves import MAP, SETTINGS_MAP, move, name_owners, options, post, program, team
+from tests.web.api.test_moves import MAP, SETTINGS_MAP, move, name_owners, options, post
 
-__all__ = ["program", "team"]
 pytestmark = pytest.mark.django_db
 
 

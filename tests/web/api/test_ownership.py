@@ -6,12 +6,10 @@ import pytest
 
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.requests.options import Handover, TakenField
-from applyviz.records.enums import Role
 from applyviz.records.models import Plan
 from applyviz.workflow.plans import planner
-from tests.builders import grant_role
-from tests.stories import SETTINGS, Team, config_map
-from tests.web.api.test_api import Program, body
+from tests.stories import SETTINGS, config_map
+from tests.web.api.test_api import body
 from tests.web.reviews.test_hand_over import SCALER, WEB
 
 pytestmark = pytest.mark.django_db
@@ -19,18 +17,6 @@ KEY = ("apps", "Deployment", "default", "web")
 REPLICAS = ("f:spec", "f:replicas")
 LINE = "apps/Deployment/default/web .spec.replicas"
 MAP = ("", "ConfigMap", "default", "settings")
-
-
-@pytest.fixture
-def team(monkeypatch):
-    found = Team().wire_up(monkeypatch)
-    grant_role(found.alice, Role.OPERATOR)
-    return found
-
-
-@pytest.fixture
-def program(team):
-    return Program(team.alice)
 
 
 def make():

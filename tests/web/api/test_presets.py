@@ -30,11 +30,6 @@ def team():
     return Team()
 
 
-@pytest.fixture
-def program(team):
-    return Program(team.alice)
-
-
 def save(slug="shop", **values) -> Preset:
     draft = {"name": "Web shop", "cluster": Cluster.objects.get(), "options": OPTIONS} | values
     return presets.add_preset(PresetDraft(slug=slug, **draft), by=None)

@@ -8,26 +8,14 @@ from applyviz.engine.requests.options import ApplyMode
 from applyviz.records.enums import Role
 from applyviz.records.models import Plan
 from applyviz.workflow.plans import planner
-from tests.builders import grant_role, make_person
-from tests.stories import Team, config_map, secret
+from tests.builders import make_person
+from tests.stories import config_map, secret
 from tests.web.api.test_api import Program, body
 from tests.web.api.test_moves import move
 from tests.web.reviews.test_hand_over import WEB
 
 pytestmark = pytest.mark.django_db
 DEPLOYMENT = "/apis/apps/v1/namespaces/default/deployments/web"
-
-
-@pytest.fixture
-def team(monkeypatch):
-    found = Team().wire_up(monkeypatch)
-    grant_role(found.alice, Role.OPERATOR)
-    return found
-
-
-@pytest.fixture
-def program(team):
-    return Program(team.alice)
 
 
 def work(team, program, given):

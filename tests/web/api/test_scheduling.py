@@ -7,25 +7,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from applyviz.records.enums import Role
 from applyviz.records.models import ScheduledStart
-from tests.builders import grant_role
-from tests.stories import Team, config_map
-from tests.web.api.test_api import Program
+from tests.stories import config_map
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def team(monkeypatch):
-    found = Team().wire_up(monkeypatch)
-    grant_role(found.alice, Role.OPERATOR)
-    return found
-
-
-@pytest.fixture
-def program(team):
-    return Program(team.alice)
 
 
 def test_program_schedules_a_run_and_cancels_it(team, program):

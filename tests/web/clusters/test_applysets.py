@@ -8,15 +8,10 @@ from django.urls import reverse
 
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.requests.applyset import PART_OF
-from tests.stories import Team, config_map
+from tests.stories import config_map
 from tests.workflow.test_applysets import CONFIGS, SECRETS, by, patch
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 def show(person):

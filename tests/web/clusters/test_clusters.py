@@ -26,13 +26,6 @@ users: [{name: u, user: {exec: {apiVersion: v1, command: touch}}}]
 """
 
 
-@pytest.fixture
-def as_root(db):
-    browser = Client()
-    browser.force_login(User.objects.create_superuser("root"))
-    return browser
-
-
 def test_list_names_clusters(as_viewer):
     rows.make_cluster()
 

@@ -27,13 +27,6 @@ def url(name: str, slug: str = "prod") -> str:
 
 
 @pytest.fixture
-def as_root(db):
-    browser = Client()
-    browser.force_login(User.objects.create_superuser("root"))
-    return browser
-
-
-@pytest.fixture
 def prod(db):
     values = {"kind": "live", "server": "https://api.example:6443", "credential": Unsealed.of_json({"form": "test"})}
     return make_cluster_row("prod", name="Production", **values)

@@ -37,15 +37,6 @@ def read(response):
 
 
 @pytest.fixture
-def as_auditor(db):
-    person = User.objects.create_user("audrey")
-    grant_role(person, "auditor")
-    browser = Client()
-    browser.force_login(person)
-    return browser
-
-
-@pytest.fixture
 def entries(alice):
     trail.record(
         AuditAction.REVIEW_CREATED, by=alice, about=trail.AuditSubject(cluster="shop"), detail={"title": "First"}

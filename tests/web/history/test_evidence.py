@@ -31,18 +31,6 @@ def browser_of(person):
 
 
 @pytest.fixture
-def as_auditor(db):
-    person = User.objects.create_user("audrey")
-    grant_role(person, "auditor")
-    return browser_of(person)
-
-
-@pytest.fixture
-def as_root(db):
-    return browser_of(User.objects.create_superuser("root"))
-
-
-@pytest.fixture
 def box(db):
     cluster = registration.create_sandbox(slug="box", name="Box")
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "by-hand"}, "data": {"a": "1"}}

@@ -11,7 +11,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -23,7 +22,6 @@ from applyviz.web.history.pages.daily_activity import choose_days
 from applyviz.workflow.audit import trail
 from applyviz.workflow.evidence import history, report
 from applyviz.workflow.evidence.name_filters import find_names, widen_names
-from tests.builders import grant_role
 from tests.web import reading
 
 LIST = reverse("history:list-entries")
@@ -53,15 +51,6 @@ def written(alice) -> dict[str, int]:
             AuditAction.REVIEW_CREATED, by=alice, about=trail.AuditSubject(cluster="staging"), detail={"title": "One"}
         ).pk,
     }
-
-
-@pytest.fixture
-def as_auditor(db):
-    person = User.objects.create_user("audrey")
-    grant_role(person, "auditor")
-    browser = Client()
-    browser.force_login(person)
-    return browser
 
 
 def shown(browser: Client, written: dict[str, int], **query: str) -> set[str]:

@@ -1,26 +1,14 @@
 """The verification page, held to published checkpoints as people paste them."""
 
 import pytest
-from django.contrib.auth.models import User
-from django.test import Client
 from django.urls import reverse
 
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import AuditEntry
 from applyviz.workflow.audit import checkpoints, trail
-from tests.builders import grant_role
 
 pytestmark = pytest.mark.django_db
 VERIFY = reverse("history:verify-chain")
-
-
-@pytest.fixture
-def as_auditor(db):
-    person = User.objects.create_user("audrey")
-    grant_role(person, "auditor")
-    browser = Client()
-    browser.force_login(person)
-    return browser
 
 
 @pytest.fixture

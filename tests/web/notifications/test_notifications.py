@@ -2,7 +2,6 @@
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
 from django.utils import timezone
 
 from applyviz.records.enums import NotificationKind
@@ -15,13 +14,6 @@ def tell(person: User, number: int = 1, event: NotificationKind = NotificationKi
     facts = {"review": {"number": 7, "title": "Upgrade <the> shop"}, "plan": {"number": 2}, "by": "alice"}
     notification_event = NotificationEvent.objects.create(key=f"k{number}", event=event, facts=facts, at=timezone.now())
     return Notification.objects.create(notification_event=notification_event, person=person)
-
-
-@pytest.fixture
-def as_root(db):
-    browser = Client()
-    browser.force_login(User.objects.create_superuser("root"))
-    return browser
 
 
 @pytest.mark.parametrize(("count", "shown"), [(0, ""), (3, "3"), (120, "99+")])

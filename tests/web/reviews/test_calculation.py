@@ -22,11 +22,6 @@ pytestmark = pytest.mark.django_db
 CLIENT = {"mode": ApplyMode.CLIENT}
 
 
-@pytest.fixture
-def team(monkeypatch: pytest.MonkeyPatch) -> Team:
-    return Team().wire_up(monkeypatch)
-
-
 def show(team: Team, plan: Plan, position: int = 0) -> str:
     """The Requests view of an object, as its author reads it, a line for each block."""
     client = Client()

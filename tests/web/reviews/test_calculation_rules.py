@@ -23,11 +23,6 @@ spec:
 """
 
 
-@pytest.fixture
-def team(monkeypatch: pytest.MonkeyPatch) -> Team:
-    return Team().wire_up(monkeypatch)
-
-
 def test_each_field_of_a_step_has_its_rule(team: Team) -> None:
     team.apply(WEB, **CLIENT)
     changed = WEB.replace("  paused: true\n", "").replace("args: [a]}", "args: [b]}\n      - {name: log, image: log}")

@@ -17,16 +17,10 @@ from applyviz.workflow.plans import planner
 from tests.builders import make_person
 from tests.channels import channel, config, pruning, simple
 from tests.charts import archive
-from tests.stories import Team
 from tests.workflow.test_channels import plan as make_plan
 
 pytestmark = pytest.mark.django_db
 URL = reverse("reviews:add-review")
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 @pytest.fixture

@@ -10,16 +10,11 @@ from applyviz.records.models import AuditEntry, Review
 from applyviz.web.components.object_links import link_alone
 from applyviz.workflow.plans import planner
 from tests.builders import make_person
-from tests.stories import Team, config_map, secret
+from tests.stories import config_map, secret
 from tests.web.api.test_api import Program
 
 pytestmark = pytest.mark.django_db
 DELETE = {"action": SetAction.DELETE}
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 def sign_in(person):

@@ -9,16 +9,11 @@ from django.test import Client
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.web.components.object_links import link_alone
-from tests.stories import SETTINGS, Team, config_map
+from tests.stories import SETTINGS, config_map
 
 pytestmark = pytest.mark.django_db
 HELD = {"name": "settings", "finalizers": ["example.com/hold"]}
 BOTH = pytest.mark.parametrize("mode", list(ApplyMode))
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 @pytest.fixture

@@ -16,11 +16,6 @@ from tests.web import reading
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def team(monkeypatch: pytest.MonkeyPatch) -> Team:
-    return Team().wire_up(monkeypatch)
-
-
 def find_forced(team: Team, plan: Plan) -> str:
     browser = Client()
     browser.force_login(team.bob)

@@ -11,7 +11,6 @@ from applyviz.records.models import Plan
 from applyviz.web.components.object_links import link_alone
 from applyviz.workflow.plans import changes, handovers, planner
 from tests.builders import make_person
-from tests.stories import Team
 
 pytestmark = pytest.mark.django_db
 KEY = ("apps", "Deployment", "default", "web")
@@ -39,11 +38,6 @@ SCALER = yaml.safe_dump(
         "spec": {"maxReplicas": 9, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}},
     }
 )
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 def open_browser(person):

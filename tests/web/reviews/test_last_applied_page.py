@@ -10,16 +10,11 @@ from applyviz.records.models import Plan, Review
 from applyviz.web.components.object_links import link_alone
 from applyviz.web.reviews.pane.object_content import ObjectView
 from applyviz.workflow.plans import planner
-from tests.stories import SETTINGS, Team, config_map, secret
+from tests.stories import SETTINGS, config_map, secret
 
 pytestmark = pytest.mark.django_db
 ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 CLIENT = {"mode": ApplyMode.CLIENT, "field_manager": "kubectl-client-side-apply"}
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 def open_browser(person):

@@ -11,17 +11,12 @@ from applyviz.records.models import Plan
 from applyviz.web.components.object_links import link_alone
 from applyviz.workflow.plans import planner
 from tests.builders import make_person
-from tests.stories import SETTINGS, Team, config_map, secret
+from tests.stories import SETTINGS, config_map, secret
 from tests.web.reviews.test_hand_over import WEB
 
 pytestmark = pytest.mark.django_db
 KEY = ("", "ConfigMap", "default", "settings")
 CLIENT = {"mode": ApplyMode.CLIENT, "field_manager": "kubectl-client-side-apply"}
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 def open_browser(person):

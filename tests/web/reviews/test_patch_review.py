@@ -9,7 +9,7 @@ from applyviz.engine.requests.options import ApplyMode, SetAction
 from applyviz.records.enums import RunState
 from applyviz.records.models import ApplyRun, Review
 from applyviz.workflow.plans import calculation, planner
-from tests.stories import Team, config_map, secret
+from tests.stories import config_map, secret
 
 pytestmark = pytest.mark.django_db
 PATCH = {"action": SetAction.PATCH}
@@ -17,11 +17,6 @@ BASE = {
     "title": "Patch the shop", "cluster": "box", "namespace": "default", "mode": "server",
     "field_manager": "applyviz", "operation": "patch",
 }  # fmt: skip
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 def sign_in(person):

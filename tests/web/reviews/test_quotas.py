@@ -16,11 +16,6 @@ pytestmark = pytest.mark.django_db
 QUOTAS = "/api/v1/namespaces/default/resourcequotas"
 
 
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
-
-
 def limit(team: Team, **hard: str) -> None:
     """A quota of which nothing is used yet."""
     body = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "compute"}, "spec": {"hard": hard}}

@@ -22,17 +22,12 @@ from applyviz.workflow.plans import calculation, intake, planner
 from applyviz.workflow.plans.reviews import close_review
 from tests.builders import grant_role, make_person
 from tests.channels import simple
-from tests.stories import SETTINGS, Killed, Team, config_map
+from tests.stories import SETTINGS, Killed, config_map
 
 pytestmark = pytest.mark.django_db
 NEW, PADDING = reverse("reviews:add-review"), "# a comment\n" * 12_000
 BROKEN = config_map(a="1") + "---\nkind: ConfigMap\n  name: [\n"
 CHANNEL = "kind: Addons\nmetadata: {name: bootstrap}\nspec: {addons: []}\n"
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from applyviz.engine.risks.lists import SHARED_MERGE_KEY
 from applyviz.engine.risks.model import RiskLevel
 from applyviz.web.components.object_links import link_alone
 from applyviz.workflow.plans import changes
-from tests.stories import Team
 
 pytestmark = pytest.mark.django_db
 CLIENT = {"mode": ApplyMode.CLIENT, "field_manager": "kubectl-client-side-apply"}
@@ -32,11 +31,6 @@ spec:
 UDP, METRICS = "{name: udp, port: 53, protocol: UDP}", "{name: metrics, port: 9153}"
 DNS = f"apiVersion: v1\nkind: Service\nmetadata: {{name: dns}}\nspec: {{ports: [PORTS{UDP}, {METRICS}]}}\n"
 WHY = "Removed although your manifest contains it: another entry with the same"
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 def read(team, address):

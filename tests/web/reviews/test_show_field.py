@@ -10,7 +10,7 @@ from applyviz import clock
 from applyviz.clusters import sandbox
 from applyviz.web.components.object_links import link_alone
 from applyviz.workflow.plans.changes import read_masked
-from tests.stories import SETTINGS, Team, config_map
+from tests.stories import SETTINGS, config_map
 
 pytestmark = pytest.mark.django_db
 DEFINITION = """
@@ -40,11 +40,6 @@ kind: Cake
 metadata: {name: birthday}
 spec: {layers: 3}
 """
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 def show(team, plan, name, path):

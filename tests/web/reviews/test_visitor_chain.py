@@ -20,11 +20,6 @@ from tests.web.reading import lines_of, read
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def team(monkeypatch: pytest.MonkeyPatch) -> Team:
-    return Team().wire_up(monkeypatch)
-
-
 def make_list(*names: str) -> str:
     return yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [yaml.safe_load(config_map(n)) for n in names]})
 

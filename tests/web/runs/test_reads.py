@@ -21,11 +21,6 @@ pytestmark = pytest.mark.django_db
 CLIENT = {"mode": ApplyMode.CLIENT}
 
 
-@pytest.fixture
-def team(monkeypatch: pytest.MonkeyPatch) -> Team:
-    return Team().wire_up(monkeypatch)
-
-
 def show(team: Team, name: str, run: ApplyRun, *more: object) -> str:
     """A page of a run without its spaces: addresses may break anywhere."""
     client = Client()

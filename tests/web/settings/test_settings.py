@@ -44,15 +44,6 @@ def as_dana(dana) -> Client:
     return browser
 
 
-@pytest.fixture
-def as_auditor(db) -> Client:
-    person = User.objects.create_user("audrey")
-    grant_role(person, "auditor")
-    browser = Client()
-    browser.force_login(person)
-    return browser
-
-
 def test_policy_is_written_and_shown(as_dana, as_viewer):
     answer = as_dana.post(reverse("settings:add-policy"), RULES)
 
