@@ -17,7 +17,7 @@ from pathlib import Path
 import yaml
 
 from applyviz.conformance.invocations import SeenDefinitions, read_env, read_files
-from applyviz.conformance.recorded import RecordedCluster, find_moment
+from applyviz.conformance.recorded import RecordedCluster, follow_applies
 from applyviz.conformance.stories import Invocation, Story, StoryStep, load_lines, load_story
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.manifests.parse import parse_manifests
@@ -29,7 +29,7 @@ from applyviz.engine.planning.model import placeholders
 from applyviz.engine.planning.model.plan import PlannedObject, PlannedSet
 from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.sets.planner import SetPlanner, drive
-from applyviz.engine.requests.argv import is_apply, parse_apply
+from applyviz.engine.requests.argv import parse_apply
 from applyviz.engine.requests.flags import UsageError
 from applyviz.engine.requests.flow import Catalog
 from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, SERVER_SIDE_MANAGER, ApplyMode, ApplyOptions
@@ -273,17 +273,8 @@ def _read_line(case: JSONObject, name: str) -> ApplyInput | None:
 def read_story_inputs(path: Path) -> Iterator[ApplyInput]:
     """Yield the input of every `kubectl apply` of a recorded story, with the objects that the cluster had then."""
     story = load_story(path)
-    cluster, definitions = RecordedCluster.of(story), SeenDefinitions()
-    for step in story.steps:
-        for invocation in step.invocations:
-            moment = find_moment(cluster.ahead, invocation.exchanges)
-            if moment is not None:
-                cluster.follow_until(moment)
-            definitions.forget_gone()
-            if is_apply(invocation.argv):
-                yield from _read_invocation(story, step, invocation, cluster, definitions)
-            definitions.follow(invocation.exchanges)
-        definitions.follow([e for e in step.exchanges if e.invocation is None])
+    for step, invocation, cluster, definitions in follow_applies(story):
+        yield from _read_invocation(story, step, invocation, cluster, definitions)
 
 
 def _read_invocation(

@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from applyviz.conformance.cases import CaseResult
-from applyviz.conformance.invocations import SeenDefinitions, read_env, read_files
+from applyviz.conformance.invocations import read_env, read_files
 from applyviz.conformance.planchecks import PlanVerdict, Truth, judge
-from applyviz.conformance.recorded import RecordedCluster, RecordedKey, find_moment, key_of
+from applyviz.conformance.recorded import RecordedCluster, RecordedKey, follow_applies, key_of
 from applyviz.conformance.stories import Invocation, Story, StoryExchange, StoryStep, load_story
 from applyviz.conformance.truths import Truths, Turn
 from applyviz.engine.manifests.documents import ManifestDocument
@@ -29,7 +28,7 @@ from applyviz.engine.planning.model.plan import PlannedObject, PlannedSet, PlanP
 from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.sets.planner import SetPlanner, drive
 from applyviz.engine.planning.simulation.estimated_answers import status_answer
-from applyviz.engine.requests.argv import ApplyCommand, is_apply, parse_apply
+from applyviz.engine.requests.argv import ApplyCommand, parse_apply
 from applyviz.engine.requests.flags import UsageError
 from applyviz.engine.requests.flow import Catalog
 from applyviz.engine.requests.options import SERVER_SIDE_MANAGER, ApplyMode, ApplyOptions, DryRun
@@ -51,21 +50,11 @@ def run_file(path: Path, family: str, crds: Mapping[str, JSONObject]) -> Iterato
 
 def judge_story(story: Story, family: str) -> Iterator[CaseResult]:
     """Judge every object of every `kubectl apply` of a story that was read."""
-    cluster, definitions = RecordedCluster.of(story), SeenDefinitions()
-    for step in story.steps:
-        for invocation in step.invocations:
-            moment = find_moment(cluster.ahead, invocation.exchanges)
-            if moment is not None:
-                cluster.follow_until(moment)
-            definitions.forget_gone()
-            if is_apply(invocation.argv):
-                scene = _Scene(story, step, invocation, cluster, definitions.catalog(), family)
-                yield from scene.judge()
-            definitions.follow(invocation.exchanges)
-        definitions.follow([e for e in step.exchanges if e.invocation is None])
+    for step, invocation, cluster, definitions in follow_applies(story):
+        yield from _Scene(story, step, invocation, cluster, definitions.catalog(), family).judge()
 
 
-def _without_preconditions(body: JSONValue) -> Any:
+def _without_preconditions(body: JSONValue) -> JSONValue:
     if isinstance(body, Mapping) and "propagationPolicy" in body:  # options of a deletion
         return {"propagationPolicy": body["propagationPolicy"]}
     if isinstance(body, list):  # a JSON patch of managedFields

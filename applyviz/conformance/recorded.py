@@ -11,11 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from applyviz.conformance.stories import Story, StoryExchange
+from applyviz.conformance.invocations import SeenDefinitions
+from applyviz.conformance.stories import Invocation, Story, StoryExchange, StoryStep
 from applyviz.engine.objects.exchange import APPLY_PATCH, MERGE_PATCH, Answer, Request
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.planning.simulation.estimated_answers import EstimatedAnswers, status_answer
+from applyviz.engine.requests.argv import is_apply
 from applyviz.engine.requests.selectors import parse_selector
 from applyviz.engine.schema.autoscalers import convert_autoscaler
 from applyviz.engine.schema.builtin import bundled
@@ -237,7 +239,25 @@ def _at_version(obj: JSONObject, route: Route) -> JSONObject:
     return {**obj, "apiVersion": "/".join(p for p in (route.group, route.version) if p)}
 
 
-def find_moment(exchanges: Sequence[StoryExchange], mine: Iterable[StoryExchange]) -> int | None:
+def _find_moment(exchanges: Sequence[StoryExchange], mine: Iterable[StoryExchange]) -> int | None:
     """Return the index of the first exchange of an invocation in the whole story, None if it has none."""
     first = next(iter(mine), None)
     return None if first is None else next(n for n, e in enumerate(exchanges) if e is first)
+
+
+def follow_applies(story: Story) -> Iterator[tuple[StoryStep, Invocation, RecordedCluster, SeenDefinitions]]:
+    """Yield each `kubectl apply` of a story with the objects and the custom kinds that the cluster had then.
+
+    - The cluster and the kinds are the same two objects each time, and follow the story.
+    """
+    cluster, definitions = RecordedCluster.of(story), SeenDefinitions()
+    for step in story.steps:
+        for invocation in step.invocations:
+            moment = _find_moment(cluster.ahead, invocation.exchanges)
+            if moment is not None:
+                cluster.follow_until(moment)
+            definitions.forget_gone()
+            if is_apply(invocation.argv):
+                yield step, invocation, cluster, definitions
+            definitions.follow(invocation.exchanges)
+        definitions.follow([e for e in step.exchanges if e.invocation is None])

@@ -66,6 +66,11 @@ class OwnerChip:
         return f"{self.operation} · {self.subresource}" if self.subresource else self.operation
 
 
+def is_handed_on(before: Iterable[OwnerChip], after: Iterable[OwnerChip]) -> bool:
+    """Return whether the owners of a field change."""
+    return {chip.identity for chip in before} != {chip.identity for chip in after}
+
+
 def _monogram(name: str) -> str:
     words = [w for w in re.split(r"[^0-9A-Za-z]+", name) if w]
     if not words:

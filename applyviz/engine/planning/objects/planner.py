@@ -139,20 +139,25 @@ def _list_ignored(change: PlannedObject, context: PlanningContext) -> tuple[Plai
     return tuple(dict.fromkeys(rule.plain_path for rule in rules))
 
 
+def fail_document(document: ManifestDocument, reason: str) -> PlannedObject:
+    """Return the change of a document that cannot be planned."""
+    return PlannedObject(
+        ref=document.ref,
+        operation=Operation.ERROR,
+        versions=Versions(manifest=document.obj),
+        certainty=Certainty.UNKNOWN,
+        certainty_reason=reason,
+        error=reason,
+    )
+
+
 def plan_object(document: ManifestDocument, *, options: ApplyOptions, context: PlanningContext) -> Flow[PlannedObject]:
     """Plan one document; problems become part of the change, nothing is raised."""
     try:
         member = place_member(document.obj, options=options, catalog=context.catalog)
     except ManifestError as error:
-        change = PlannedObject(
-            ref=document.ref,
-            operation=Operation.ERROR,
-            versions=Versions(manifest=document.obj),
-            risks=find_own_risks(document, context) if context.has_notes else (),
-            certainty=Certainty.UNKNOWN,
-            certainty_reason=error.reason,
-            error=error.reason,
-        )
+        risks = find_own_risks(document, context) if context.has_notes else ()
+        change = replace(fail_document(document, error.reason), risks=risks)
     else:
         given_up = give_up_fields(member, options)
         taken = yield from take_fields(given_up.member, options)

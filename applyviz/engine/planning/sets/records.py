@@ -18,10 +18,10 @@ from applyviz.engine.objects.exchange import JSON_PATCH
 from applyviz.engine.objects.paths import FieldPath, fields
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.ownership.managed_fields import find_entries
-from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject, Versions
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.objects.ownership_risks import name_fields
-from applyviz.engine.planning.objects.planner import plan_member
+from applyviz.engine.planning.objects.planner import fail_document, plan_member
 from applyviz.engine.requests.annotating import clear_ownership, set_last_applied
 from applyviz.engine.requests.calls import RequestTarget
 from applyviz.engine.requests.flow import Flow, FlowOutcome
@@ -114,14 +114,7 @@ def plan_record(document: ManifestDocument, *, options: ApplyOptions, context: P
     try:
         member = place_member(document.obj, options=options, catalog=context.catalog)
     except ManifestError as error:
-        change = PlannedObject(
-            ref=document.ref,
-            operation=Operation.ERROR,
-            versions=Versions(manifest=document.obj),
-            certainty=Certainty.UNKNOWN,
-            certainty_reason=error.reason,
-            error=error.reason,
-        )
+        change = fail_document(document, error.reason)
     else:
         change = yield from _plan_member(member, document, options=options, context=context)
     return replace(change, position=document.position, end_line=document.end_line)

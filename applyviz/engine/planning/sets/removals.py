@@ -16,6 +16,7 @@ from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject, Refusal, Versions
 from applyviz.engine.planning.objects.context import PlanningContext
+from applyviz.engine.planning.objects.planner import fail_document
 from applyviz.engine.planning.objects.write_risks import name_object
 from applyviz.engine.planning.sets.prune import plan_deletion
 from applyviz.engine.planning.simulation.dry_run_result import describe_refusal
@@ -29,22 +30,11 @@ from applyviz.engine.risks.deletions import find_unfiled
 NOT_FOUND = "the object does not exist: nothing is sent"
 
 
-def _fail(ref: ObjectRef, document: ManifestDocument, reason: str) -> PlannedObject:
-    return PlannedObject(
-        ref=ref,
-        operation=Operation.ERROR,
-        versions=Versions(manifest=document.obj),
-        certainty=Certainty.UNKNOWN,
-        certainty_reason=reason,
-        error=reason,
-    )
-
-
 def _report_unread(ref: ObjectRef, document: ManifestDocument, answer: Answer) -> PlannedObject:
     """Return the change of an object that is absent, or could not be read."""
     if not is_not_found(answer):
         reason = f"the live object could not be read: {describe_refusal(answer)}"
-        return replace(_fail(ref, document, reason), refusal=Refusal(answer.status, answer.reason))
+        return replace(fail_document(document, reason), ref=ref, refusal=Refusal(answer.status, answer.reason))
     return PlannedObject(
         ref=ref,
         operation=Operation.NOT_FOUND,
@@ -75,7 +65,7 @@ def plan_removal(document: ManifestDocument, *, options: ApplyOptions, context: 
     try:
         member = place_member(document.obj, options=options, catalog=context.catalog)
     except ManifestError as error:
-        change = _fail(document.ref, document, error.reason)
+        change = fail_document(document, error.reason)
     else:
         change = yield from _plan_member(member, document, options=options, context=context)
     return replace(change, position=document.position, end_line=document.end_line)

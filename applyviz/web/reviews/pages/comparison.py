@@ -25,7 +25,7 @@ from applyviz.records.models import Plan, Resolution
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
 from applyviz.web.components.notices import Notice
 from applyviz.web.components.object_links import link_change
-from applyviz.web.components.owners import OwnerChip, present_owners
+from applyviz.web.components.owners import OwnerChip, is_handed_on, present_owners
 from applyviz.web.components.values import ABSENT, PREVIEW_LINES, Shown, show_value
 from applyviz.web.reviews.pages.sources.option_words import ObjectDifference, compare_options
 from applyviz.web.reviews.pane.diff_lines import DiffRow, diff_values
@@ -66,7 +66,7 @@ class MovedField:
     @property
     def has_owner_change(self) -> bool:
         """Return whether the live owner changed."""
-        return {o.identity for o in self.owners_before} != {o.identity for o in self.owners_after}
+        return is_handed_on(self.owners_before, self.owners_after)
 
 
 @dataclass(frozen=True, slots=True)

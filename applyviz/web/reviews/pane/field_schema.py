@@ -13,7 +13,7 @@ from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.schema.model import ListType, MapType
 from applyviz.web.components.badges import Appearance, style_field
-from applyviz.web.components.owners import OwnerChip, present_owners
+from applyviz.web.components.owners import OwnerChip, is_handed_on, present_owners
 from applyviz.web.components.values import Shown, show_value
 from applyviz.workflow.live.field_details import FieldFacts, PastMove
 
@@ -51,7 +51,7 @@ class PastRow:
     @property
     def has_owner_change(self) -> bool:
         """Return whether the owner changed."""
-        return {o.identity for o in self.owners_before} != {o.identity for o in self.owners_after}
+        return is_handed_on(self.owners_before, self.owners_after)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.web.components.badges import Appearance, is_filling, style_field
 from applyviz.web.components.field_paths import name_element
-from applyviz.web.components.owners import OwnerChip, present_owners
+from applyviz.web.components.owners import OwnerChip, is_handed_on, present_owners
 from applyviz.web.components.values import ABSENT, Shown, show_value
 from applyviz.web.reviews.pane import field_marks
 from applyviz.web.reviews.pane.blocked_removals import BlockedRemovalRow
@@ -121,8 +121,7 @@ class FieldRow:
     @property
     def has_owner_change(self) -> bool:
         """Return whether the owner changes."""
-        before, after = ({o.identity for o in owners} for owners in (self.owners_before, self.owners_after))
-        return before != after
+        return is_handed_on(self.owners_before, self.owners_after)
 
 
 def render_short(path: FieldPath) -> str:
