@@ -12,7 +12,6 @@ import gzip
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from applyviz.conformance.cases import CaseResult
 from applyviz.engine.merge import patches
@@ -20,7 +19,7 @@ from applyviz.engine.merge.json_merge import apply_json_merge, compute_json_merg
 from applyviz.engine.objects.errors import MergeError
 from applyviz.engine.objects.exchange import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.objects.values import JSONObject, MutableObject, is_same_json
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, is_same_json
 from applyviz.engine.schema import builtin
 from applyviz.engine.schema.model import KindSchema
 
@@ -60,7 +59,7 @@ def answer_case(given: JSONObject, family: str) -> MutableObject:
     return answer
 
 
-def _apply_alone(given: JSONObject) -> Any:
+def _apply_alone(given: JSONObject) -> JSONValue:
     patch, gvk = given["patch"], given.get("gvk")
     if gvk is not None:
         return patches.apply(given["current"], patch, STRATEGIC_MERGE_PATCH, kind=_find_kind(gvk))

@@ -14,13 +14,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from applyviz.conformance.cases import CaseResult
 from applyviz.engine.objects.errors import ConflictError, OwnershipError
 from applyviz.engine.objects.golang import read_integer
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.objects.values import JSONObject, JSONValue, is_same_json
+from applyviz.engine.objects.values import JSONObject, is_same_json
 from applyviz.engine.ownership import migrate, server_side, updates
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
@@ -74,7 +73,7 @@ class Kinds:
         return kind
 
 
-def _answer_ssa(case: JSONObject, kinds: Kinds) -> Any:
+def _answer_ssa(case: JSONObject, kinds: Kinds) -> JSONObject:
     try:
         applied = server_side.apply(
             case["live"],
@@ -91,7 +90,7 @@ def _answer_ssa(case: JSONObject, kinds: Kinds) -> Any:
     return {"result": applied.result}
 
 
-def _answer_update(case: JSONObject, kinds: Kinds) -> Any:
+def _answer_update(case: JSONObject, kinds: Kinds) -> JSONObject:
     entries = updates.update(
         case["live"],
         case["new"],
@@ -103,11 +102,11 @@ def _answer_update(case: JSONObject, kinds: Kinds) -> Any:
     return {"result": entries}
 
 
-def _answer_upgrade(case: JSONObject, kinds: Kinds) -> Any:
+def _answer_upgrade(case: JSONObject, kinds: Kinds) -> JSONObject:
     return {"result": migrate.upgrade(case["live"], manager=case["manager"], csa_managers=case.get("csaManagers"))}
 
 
-_ANSWERS: Mapping[str, Callable[[JSONObject, Kinds], JSONValue]] = {
+_ANSWERS: Mapping[str, Callable[[JSONObject, Kinds], JSONObject]] = {
     "ssa": _answer_ssa,
     "update": _answer_update,
     "csaupgrade": _answer_upgrade,
@@ -119,7 +118,7 @@ def _find_kind(case: JSONObject, kinds: Kinds) -> KindSchema:
     return kinds.get(GroupVersionKind(named["group"], named["version"], named["kind"]), case.get("crd") or "")
 
 
-def answer(family: str, case: JSONObject, kinds: Kinds) -> Any:
+def answer(family: str, case: JSONObject, kinds: Kinds) -> JSONObject:
     """Return the engine's answer to the input of one case."""
     try:
         return _ANSWERS[family](case, kinds)
@@ -127,7 +126,7 @@ def answer(family: str, case: JSONObject, kinds: Kinds) -> Any:
         return {"error": error.reason, "code": error.code}
 
 
-def _reduce_error(text: str) -> Any:
+def _reduce_error(text: str) -> str | tuple[str, frozenset[str]]:
     """Return the comparable part of an error: the text before the first Go value, or the paths of its list."""
     head, mark, tail = text.partition("errors:\n")
     if mark:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from applyviz.engine.explain.fields import CHANGING
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason
@@ -165,7 +164,7 @@ def _is_same(left: JSONValue, right: JSONValue) -> bool:
     return is_same_json(left, right)
 
 
-def _show(leaves: Mapping[FieldPath, JSONValue], paths: set[FieldPath]) -> Any:
+def _show(leaves: Mapping[FieldPath, JSONValue], paths: set[FieldPath]) -> JSONValue:
     return {render_path(p): leaves[p] for p in sorted(paths) if p in leaves}
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from applyviz.conformance.cases import CaseResult
 from applyviz.conformance.stories import Invocation, Story, StoryExchange, load_story
@@ -20,7 +19,15 @@ from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.merge.last_applied import read_null_annotations
 from applyviz.engine.objects.exchange import APPLY_PATCH
 from applyviz.engine.objects.golang import read_integer
-from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, clone, get_at, is_same_json
+from applyviz.engine.objects.values import (
+    JSONObject,
+    JSONValue,
+    MutableObject,
+    canonical_json,
+    clone,
+    get_at,
+    is_same_json,
+)
 from applyviz.engine.requests.argv import is_apply, parse_apply
 from applyviz.engine.requests.flags import UsageError
 from applyviz.engine.requests.inputs import Material, SourceText, read_inputs
@@ -38,7 +45,7 @@ def _texts(story: Story, invocation: Invocation) -> tuple[SourceText, ...]:
     return read_inputs(command, material).texts
 
 
-def _seen_manifest(exchange: StoryExchange) -> Any:
+def _seen_manifest(exchange: StoryExchange) -> JSONValue:
     """Return the manifest as the exchange shows it, or None if it does not."""
     if exchange.method not in ("POST", "PATCH") or not isinstance(exchange.body, Mapping):
         return None
@@ -54,11 +61,11 @@ def _identity(obj: JSONObject) -> tuple[JSONValue, JSONValue, JSONValue]:
     return obj.get("apiVersion"), obj.get("kind"), get_at(obj, ("metadata", "name"))
 
 
-def _without_additions(obj: JSONObject, manifest: JSONObject, seen: JSONObject) -> Any:
+def _without_additions(obj: JSONObject, manifest: JSONObject, seen: JSONObject) -> JSONObject:
     """Return `obj` without what kubectl adds to a manifest or removes from it: its annotation, null annotations, the
     namespace of a cluster-scoped kind.
     """
-    copy = clone(obj)
+    copy: MutableObject = clone(obj)
     meta, written = copy.get("metadata"), manifest.get("metadata")
     if not isinstance(meta, dict) or not isinstance(written, Mapping):
         return copy

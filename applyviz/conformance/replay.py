@@ -128,13 +128,13 @@ class _Replay:
             body, content_type = guess_body(exchange, self.story), JSON
         return Request(exchange.method, exchange.path, exchange.query, content_type, self._translate(body))
 
-    def _translate(self, value: Any) -> Any:
+    def _translate(self, value: JSONValue) -> JSONValue:
         """Replace the recorded versions and uids by those of this sandbox."""
         if isinstance(value, list):
             return [self._translate(v) for v in value]
         if not isinstance(value, Mapping):
             return value
-        result = {k: self._translate(v) for k, v in value.items()}
+        result: MutableObject = {k: self._translate(v) for k, v in value.items()}
         if str(result.get("path", "")).endswith("/resourceVersion") and isinstance(result.get("value"), str):
             result["value"] = self.versions.get(result["value"], _STALE)
         if isinstance(result.get("resourceVersion"), str) and result["resourceVersion"]:
@@ -169,7 +169,7 @@ def _place(item: JSONValue) -> tuple[str, str]:
     return _meta(item, "namespace"), _meta(item, "name")
 
 
-def _show(answer: Answer) -> Any:
+def _show(answer: Answer) -> JSONValue:
     return {"status": answer.status, "body": simplify(answer.body)}
 
 
@@ -178,7 +178,7 @@ def _is_made_up(key: str, beside: Mapping[str, JSONValue]) -> bool:
     return (key == "uid" and "kind" in beside and "name" in beside) or (key in _REQUESTER and "signerName" in beside)
 
 
-def simplify(value: JSONValue) -> Any:
+def simplify(value: JSONValue) -> JSONValue:
     """Return a body without the values that a server chooses."""
     if isinstance(value, list):
         return [simplify(v) for v in value]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from applyviz.engine.manifests.metadata import name_of_type
 from applyviz.engine.objects.golang import quote
@@ -29,6 +29,7 @@ from applyviz.kubernetes.parity.go_types import (
 )
 from applyviz.kubernetes.parity.json_text import Written, list_pairs, number_text, simplify
 
+_T = TypeVar("_T")
 _EMPTY: tuple[JSONValue, ...] = (None, "", False, 0)
 _MOST_STRICT = 100
 # The entries with quantities whose lists are merged by a key; other lists are compared whole.
@@ -111,7 +112,7 @@ class Decoder:
     def save(self, error: DecodeError) -> None:
         self.saved = self.saved or error
 
-    def wrong(self, value: JSONValue, spot: Spot, instead: JSONValue, found: str = "") -> Any:
+    def wrong(self, value: JSONValue, spot: Spot, instead: JSONValue, found: str = "") -> JSONValue:
         self.save(WrongTypeError(found or name_of_type(value), spot.go_type, spot.owner, spot.fields))
         return instead
 
@@ -139,7 +140,7 @@ class Decoder:
                 result[name] = zero_of(spec.code)
         return result
 
-    def value(self, value: JSONValue, code: Code, spot: Spot) -> Any:
+    def value(self, value: JSONValue, code: Code, spot: Spot) -> JSONValue:
         if isinstance(code, str):
             return zero_of(code) if value is None else self.plain(value, code, spot)
         if value is None:
@@ -151,7 +152,7 @@ class Decoder:
             return self.list(value, inner, spot)
         return self.map(value, code, spot)
 
-    def list(self, value: JSONValue, inner: Code, spot: Spot) -> Any:
+    def list(self, value: JSONValue, inner: Code, spot: Spot) -> JSONValue:
         if not isinstance(value, list):
             return self.wrong(value, spot, None)
         was_atomic = self.is_atomic
@@ -160,7 +161,7 @@ class Decoder:
         self.is_atomic = was_atomic
         return found
 
-    def map(self, value: JSONValue, code: Code, spot: Spot) -> Any:
+    def map(self, value: JSONValue, code: Code, spot: Spot) -> JSONValue:
         if not isinstance(value, Mapping):
             return self.wrong(value, spot, None)
         result: MutableObject = {}
@@ -172,10 +173,11 @@ class Decoder:
             return {key: "" if text is None else text for key, text in result.items()}
         return result
 
-    def plain(self, value: Any, code: str, spot: Spot) -> Any:
+    def plain(self, value: JSONValue, code: str, spot: Spot) -> JSONValue:
         reader = _READERS.get(code)
         if reader is not None:
-            return getattr(self, reader)(value, spot)
+            read: JSONValue = getattr(self, reader)(value, spot)
+            return read
         if code.startswith(("int", "uint")):
             return self.integer(value, code, spot)
         struct = go_types().find_struct(code)
@@ -185,24 +187,24 @@ class Decoder:
             return self.wrong(value, spot, zero_of(code))
         return self.struct(value, struct, spot)
 
-    def schema_or_bool(self, value: JSONValue, spot: Spot) -> Any:
+    def schema_or_bool(self, value: JSONValue, spot: Spot) -> JSONValue:
         if isinstance(value, Mapping):
             return self.nested(value, _PROPS, spot)
         if not isinstance(value, bool):
             raise DecodeError("boolean or JSON schema expected")
         return value
 
-    def schema_or_list(self, value: JSONValue, spot: Spot) -> Any:
+    def schema_or_list(self, value: JSONValue, spot: Spot) -> JSONValue:
         if isinstance(value, Mapping):
             return self.nested(value, _PROPS, spot)
         return self.nested(value, ["[", _PROPS], spot) if isinstance(value, list) else None
 
-    def schema_or_names(self, value: JSONValue, spot: Spot) -> Any:
+    def schema_or_names(self, value: JSONValue, spot: Spot) -> JSONValue:
         if isinstance(value, Mapping):
             return self.nested(value, _PROPS, spot)
         return self.nested(value, ["[", "s"], spot) if isinstance(value, list) else None
 
-    def nested(self, value: JSONValue, code: Code, spot: Spot) -> Any:
+    def nested(self, value: JSONValue, code: Code, spot: Spot) -> JSONValue:
         """Return a value with its own Go decoder: it is not validated strictly, and its first error ends decoding."""
         inner = Decoder()
         try:
@@ -220,27 +222,27 @@ class Decoder:
         path = f"{spot.fields}.{error.path}" if error.path else spot.fields
         return replace(error, owner=spot.owner, path=path)
 
-    def string(self, value: JSONValue, spot: Spot) -> Any:
+    def string(self, value: JSONValue, spot: Spot) -> JSONValue:
         return value if isinstance(value, str) else self.wrong(value, spot, "")
 
-    def boolean(self, value: JSONValue, spot: Spot) -> Any:
+    def boolean(self, value: JSONValue, spot: Spot) -> JSONValue:
         return value if isinstance(value, bool) else self.wrong(value, spot, False)
 
-    def integer(self, value: JSONValue, code: str, spot: Spot) -> Any:
+    def integer(self, value: JSONValue, code: str, spot: Spot) -> JSONValue:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return self.wrong(value, spot, 0)
         if isinstance(value, float) or not fits_integer(value, code):
             return self.wrong(value, spot, 0, f"number {number_text(value)}")
         return value
 
-    def number(self, value: JSONValue, spot: Spot) -> Any:
+    def number(self, value: JSONValue, spot: Spot) -> JSONValue:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return self.wrong(value, spot, 0)
         return float(value) if isinstance(value, Written) else value
 
-    def bytes(self, value: Any, spot: Spot) -> Any:
+    def bytes(self, value: JSONValue, spot: Spot) -> JSONValue:
         if isinstance(value, list):
-            octets = [self.value(item, "uint8", spot._replace(go_type="uint8")) for item in value]
+            octets: list[Any] = [self.value(item, "uint8", spot._replace(go_type="uint8")) for item in value]
             return base64.b64encode(bytes(octets)).decode()
         if not isinstance(value, str):
             return self.wrong(value, spot, None)
@@ -250,27 +252,27 @@ class Decoder:
             self.save(DecodeError(str(error)))
             return None
 
-    def quantity(self, value: Any, spot: Spot) -> Any:
+    def quantity(self, value: Any, spot: Spot) -> JSONValue:
         if isinstance(value, (dict, list, bool)):
             value = "{"  # no quantity begins with this
         text = (value if isinstance(value, str) else number_text(value)).strip()
         canonical = self.text(read_quantity, text)
         # Go compares the numbers in a list that is replaced whole as it parsed them: `1000m` is not owned there as `1`.
-        is_same = not self.is_atomic or canonical is None or read_form(text) == read_form(canonical)
+        is_same = not self.is_atomic or read_form(text) == read_form(canonical)
         return canonical if is_same else text
 
-    def int_or_string(self, value: Any, spot: Spot) -> Any:
+    def int_or_string(self, value: Any, spot: Spot) -> JSONValue:
         if isinstance(value, str) or (type(value) is int and fits_integer(value, "int32")):
             return value
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         found = f"number {number_text(value)}" if is_number else name_of_type(value)
         raise self.placed(WrongTypeError(found, "int32"), spot)
 
-    def time(self, value: Any, spot: Spot) -> Any:
+    def time(self, value: JSONValue, spot: Spot) -> JSONValue:
         moment = self.text(parse_time, self.time_text(value, spot))
         return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
-    def micro_time(self, value: Any, spot: Spot) -> Any:
+    def micro_time(self, value: JSONValue, spot: Spot) -> JSONValue:
         moment = self.text(lambda text: parse_time(text, has_micros=True), self.time_text(value, spot))
         return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
@@ -279,13 +281,13 @@ class Decoder:
             raise self.placed(WrongTypeError(name_of_type(value), "string"), spot)
         return value
 
-    def text(self, read: Callable[[str], Any], text: str) -> Any:
+    def text(self, read: Callable[[str], _T], text: str) -> _T:
         try:
             return read(text)
         except GoTextError as error:
             raise DecodeError(str(error)) from None
 
-    def raw(self, value: JSONValue, spot: Spot) -> Any:
+    def raw(self, value: JSONValue, spot: Spot) -> JSONValue:
         return simplify(clone(value))
 
 

@@ -79,7 +79,7 @@ def read_json(text: bytes) -> Any:
         raise JSONTextError(find_fault(text) or "exceeded max depth") from None
 
 
-def simplify(value: JSONValue) -> Any:
+def simplify(value: JSONValue) -> JSONValue:
     """Return the same value as plain JSON values, as untyped Go holds it.
 
     - Integers beyond 64 bits, and numbers with an exponent, are floats.

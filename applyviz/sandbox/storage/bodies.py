@@ -10,6 +10,7 @@ import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from applyviz.engine.objects.accessors import as_mapping
 from applyviz.engine.objects.golang import read_digits
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, MutableObject
@@ -49,7 +50,7 @@ def materialize(target: ResourceTarget, obj: JSONObject) -> Decoded:
     - Raises `DecodeError` if it does not fit the kind.
     """
     if target.struct is None:
-        return read_custom(simplify(obj), target.schema)
+        return read_custom(as_mapping(simplify(obj)), target.schema)
     return _complete(target, decode(obj, target.struct))
 
 
@@ -190,7 +191,7 @@ def _decode_kind(target: ResourceTarget, gvk: GroupVersionKind, value: JSONObjec
     if target.struct is None:
         if "apiVersion" in value and value["apiVersion"] is None:
             raise DecodeError(".apiVersion accessor error: <nil> is of the type <nil>, expected string")
-        decoded = read_custom(simplify(value), target.schema, is_of_schema=gvk == target.gvk)
+        decoded = read_custom(as_mapping(simplify(value)), target.schema, is_of_schema=gvk == target.gvk)
         return Decoded(decoded.obj, [*find_repeated(value), *decoded.unknown])
     struct = go_types().find_kind(gvk)
     if struct is None:

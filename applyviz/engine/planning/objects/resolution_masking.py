@@ -16,7 +16,7 @@ from applyviz.engine.diff.embedded import names_secret, parse_embedded
 from applyviz.engine.diff.masking import MaskPolicy, is_masked, mask
 from applyviz.engine.objects.lookups import ABSENT, FieldFinder
 from applyviz.engine.objects.paths import FieldPath, element_value
-from applyviz.engine.objects.values import is_same_json
+from applyviz.engine.objects.values import JSONValue, is_same_json
 from applyviz.engine.planning.conflicts.file_edits import FileEdit, FilePatch, drop_lines
 from applyviz.engine.planning.conflicts.resolutions import FieldResolutions, ResolutionOption, ResolvedField
 from applyviz.engine.planning.model.plan import PlannedObject, Versions
@@ -26,7 +26,7 @@ _TELLING = 4
 _START = 8
 
 
-def _wrap(path: FieldPath, value: Any) -> Any:
+def _wrap(path: FieldPath, value: JSONValue) -> JSONValue:
     """Return a value at its path, with as much of the object around it as masking needs."""
     for element in reversed(path):
         named = element_value(element)
@@ -52,7 +52,7 @@ def _squash(text: str) -> str:
     return _STYLE.sub("", text)
 
 
-def _list_words(value: Any) -> Iterator[str]:
+def _list_words(value: JSONValue) -> Iterator[str]:
     """Yield the words that identify a value in a file, however it is wrapped; short words identify nothing alone."""
     if isinstance(value, Mapping | list):
         for below in value.values() if isinstance(value, Mapping) else value:
@@ -63,7 +63,7 @@ def _list_words(value: Any) -> Iterator[str]:
         yield from filter(None, (_squash(word), _squash(json.dumps(word))))
 
 
-def _list_hidden(raw: Any, shown: Any) -> Iterator[str]:
+def _list_hidden(raw: JSONValue, shown: JSONValue) -> Iterator[str]:
     """Yield the words that masking removed."""
     if isinstance(raw, Mapping) and isinstance(shown, Mapping):
         for key, value in raw.items():
@@ -92,7 +92,7 @@ class Hidden:
         )
 
 
-def _unwrap_whole(shown: FieldFinder, path: FieldPath) -> Any:
+def _unwrap_whole(shown: FieldFinder, path: FieldPath) -> JSONValue:
     """Return what is shown for a field inside a value that is masked as a whole."""
     ends = range(len(path) - 1, -1, -1)
     return next((found for end in ends if (found := shown.find(path[:end])) is not ABSENT), None)
@@ -112,11 +112,11 @@ class ResolutionMask:
         has_patches = bool(change.open_fields or change.answers)
         self._hidden = Hidden(_list_hidden(raw.manifest, shown.manifest) if has_patches else ())
 
-    def _mask_value(self, path: FieldPath, value: Any) -> Any:
+    def _mask_value(self, path: FieldPath, value: JSONValue) -> JSONValue:
         """Return a value as in the version that it comes from; any other value is masked at its path."""
         for raw, shown in self._versions:
             if is_same_json(raw.find(path), value):
-                found: Any = shown.find(path)
+                found: JSONValue = shown.find(path)
                 return _unwrap_whole(shown, path) if found is ABSENT else found
         whole = _wrap(path, value)
         obj = whole if isinstance(whole, Mapping) else {}
