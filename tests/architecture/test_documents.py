@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from applyviz.engine.risks.model import KINDS
-from applyviz.records.enums import Outcome
+from applyviz.records.enums import Outcome, ReviewStatus
 from applyviz.web.api.forms import PlanForm, ReviewForm
+from applyviz.web.reviews.pages.review_list import STATUS_STYLES
 from applyviz.web.runs.pages.results import OUTCOME_STYLES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -161,6 +162,14 @@ def test_every_field_of_the_api_is_described(form: type[ReviewForm | PlanForm]) 
     described = (ROOT / "docs" / "gate.md").read_text()
 
     assert form.base_fields.keys() - set(re.findall(r"\w+", described)) == set()
+
+
+def test_every_state_of_a_review_is_described_and_drawn() -> None:
+    _, _, table = (ROOT / "docs" / "gate.md").read_text().partition("| `status` | meaning |\n|---|---|\n")
+    cells = [line.split("|")[1] for line in table.partition("\n\n")[0].splitlines()]
+
+    assert set(re.findall(r"`([a-z-]+)`", "".join(cells))) == set(ReviewStatus.values)
+    assert STATUS_STYLES.keys() == set(ReviewStatus)
 
 
 def test_every_outcome_has_an_appearance() -> None:

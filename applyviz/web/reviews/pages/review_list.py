@@ -65,7 +65,7 @@ _SHAPES: Mapping[ReviewStatus, tuple[str, str]] = {
     ReviewStatus.SUPERSEDED: _CALM,
     ReviewStatus.CLOSED: _CALM,
 }
-_STYLES = {status: Appearance(glyph, status.label, tone) for status, (glyph, tone) in _SHAPES.items()}
+STATUS_STYLES = {status: Appearance(glyph, status.label, tone) for status, (glyph, tone) in _SHAPES.items()}
 
 
 def count_shares(plan: Plan) -> tuple[Share, ...]:
@@ -110,7 +110,7 @@ def present_review(review: Review, outlines: Mapping[int, PlanOutline], *, for_u
         author=review.author.get_username(),
         target=plan.target.cluster.name if plan else "",
         status=status,
-        style=_STYLES[status],
+        style=STATUS_STYLES[status],
         plan=str(plan.number) if plan else "",
         shares=count_shares(plan) if plan else (),
         updated_at=review.updated_at,
