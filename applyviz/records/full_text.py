@@ -164,13 +164,14 @@ def match(text: str, using: str = "default", *, is_near: bool = False, is_common
 
 
 @contextmanager
-def searching(using: str = "default") -> Iterator[None]:
+def searching() -> Iterator[None]:
     """Raise the memory limit during a search, so that PostgreSQL intersects words in memory, not in the table."""
-    if connections[using].vendor != "postgresql":
+    connection = connections["default"]
+    if connection.vendor != "postgresql":
         yield
         return
-    with transaction.atomic(using=using):
-        with connections[using].cursor() as cursor:
+    with transaction.atomic():
+        with connection.cursor() as cursor:
             cursor.execute("SELECT set_config('work_mem', %s, true)", [_MEMORY])
         yield
 

@@ -51,7 +51,7 @@ UpdateRule = Callable[[JSONObject, JSONObject], Iterator[FieldError]]
 
 _NAME_RULES: Mapping[str, Callable[[str], list[str]]] = {
     "namespaces": label_problems,
-    "services": services.service_name_problems,
+    "services": label_problems,
     "roles": path_segment_problems,
     "rolebindings": path_segment_problems,
     "clusterroles": path_segment_problems,

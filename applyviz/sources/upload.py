@@ -69,11 +69,11 @@ def is_manifest_name(name: str) -> bool:
     return name.endswith(EXTENSIONS)
 
 
-def check_file(name: str, data: bytes, *, limits: UploadLimits = DEFAULT_LIMITS) -> None:
+def check_file(name: str, data: bytes) -> None:
     """Refuse one uploaded file by its name or its size; raises `SourceError`."""
     cleaned = clean_name(name)
-    if is_manifest_name(cleaned) and len(data) > limits.file_bytes:
-        raise SourceError(f"{cleaned} is larger than {limits.file_bytes:,} bytes")
+    if is_manifest_name(cleaned) and len(data) > DEFAULT_LIMITS.file_bytes:
+        raise SourceError(f"{cleaned} is larger than {DEFAULT_LIMITS.file_bytes:,} bytes")
 
 
 def collect(

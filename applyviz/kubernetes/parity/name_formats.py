@@ -257,19 +257,19 @@ def validate_metadata(
             )
 
 
-def validate_metadata_update(meta: JSONObject, live: JSONObject, path: str = "metadata") -> Iterator[FieldError]:
+def validate_metadata_update(meta: JSONObject, live: JSONObject) -> Iterator[FieldError]:
     """Yield changes of metadata that an update may not make."""
     if live.get("deletionTimestamp"):
         added = [f for f in meta.get("finalizers") or () if f not in (live.get("finalizers") or ())]
         if added:
             listed = "[]string{" + ", ".join(json.dumps(f) for f in added) + "}"
             yield forbidden(
-                f"{path}.finalizers",
+                "metadata.finalizers",
                 f"no new finalizers can be added if the object is being deleted, found new finalizers {listed}",
             )
     for name in ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
         if meta.get(name) != live.get(name):
-            yield invalid(f"{path}.{name}", meta.get(name), "field is immutable")
-    yield from validate_labels(meta.get("labels"), f"{path}.labels")
-    yield from validate_annotations(meta.get("annotations"), f"{path}.annotations")
-    yield from _validate_owners(meta.get("ownerReferences"), f"{path}.ownerReferences")
+            yield invalid(f"metadata.{name}", meta.get(name), "field is immutable")
+    yield from validate_labels(meta.get("labels"), "metadata.labels")
+    yield from validate_annotations(meta.get("annotations"), "metadata.annotations")
+    yield from _validate_owners(meta.get("ownerReferences"), "metadata.ownerReferences")

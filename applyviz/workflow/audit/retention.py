@@ -173,6 +173,6 @@ def prune(policy: RetentionPolicy, *, now: datetime | None = None) -> PrunedBodi
     return PrunedBodies(policy.name, entries, requests, recorded_by)
 
 
-def prune_all(*, now: datetime | None = None) -> list[PrunedBodies]:
+def prune_all() -> list[PrunedBodies]:
     """Apply every active policy."""
-    return [prune(policy, now=now) for policy in list_active()]
+    return [prune(policy) for policy in list_active()]

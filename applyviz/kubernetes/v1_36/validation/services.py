@@ -37,11 +37,6 @@ _CHOICES = (
 )
 
 
-def service_name_problems(name: str) -> list[str]:
-    """Return the problems of a Service's name."""
-    return label_problems(name)
-
-
 def _service(obj: JSONObject) -> Iterator[FieldError]:
     spec = obj["spec"]
     kind, ports, address = spec.get("type"), spec.get("ports") or (), spec.get("clusterIP") or ""
