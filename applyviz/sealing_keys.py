@@ -1,8 +1,9 @@
-"""Key pairs: the sealing key only seals, the opening key opens (HPKE, RFC 9180).
+"""Key pairs: the sealing key only seals, the opening key opens (HPKE, RFC 9180: X25519, HKDF-SHA256, AES-256-GCM).
 
-Each value has a separate key exchange (X25519, HKDF-SHA256, AES-256-GCM), so that the sender cannot open it again. A
-token is one byte of version, eight of the key's name, then the HPKE message. Version, name and the location of the
-content, which the token does not contain, are authenticated: content that was moved does not open.
+Content is encrypted by a fresh content key (AES-256-GCM), and that key by a key exchange of its own, so that the sender
+cannot open the content once it forgot the content key. A token is one byte of version, eight of the name of the key
+pair, the HPKE message with the content key, a nonce, and the encrypted content. All of it is authenticated, and so is
+the location of the content, which the token does not contain: content that was moved does not open.
 """
 
 from __future__ import annotations
@@ -10,12 +11,16 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import secrets
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Self
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives import hashes, hpke
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 VERSION = b"\x01"
@@ -24,7 +29,10 @@ VERSION = b"\x01"
 _SEALING, _OPENING = "applyviz-seal-", "applyviz-open-"
 _NAME_BYTES = 8
 _SUITE = hpke.Suite(hpke.KEM.X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.AES_256_GCM)
-_PURPOSE = b"applyviz sealed content "
+_OF_KEY, _OF_CONTENT = b"applyviz content key ", b"applyviz sealed content "
+_KEY_BYTES, _NONCE_BYTES, _TAG_BYTES = 32, 12, 16
+_HEAD_BYTES = len(VERSION) + _NAME_BYTES + 32 + _KEY_BYTES + _TAG_BYTES  # 32: the public half of the exchange
+_CONTENT_AT = _HEAD_BYTES + _NONCE_BYTES
 
 
 class KeyTextError(ValueError):
@@ -89,10 +97,35 @@ def name_of(sealing_key: str) -> str:
     return _public(sealing_key)[1][1:].hex()
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class ContentKey:
+    """The key of one value, or of several that are sealed together, which then share one key exchange.
+
+    - `head`: what a token begins with; it holds the key so that only the opening key of the pair opens it.
+    """
+
+    cipher: AESGCM
+    head: bytes
+
+    @classmethod
+    def make(cls, sealing_key: str) -> Self:
+        """Return a fresh content key; raises `KeyTextError` for a text that is not a sealing key."""
+        public, head = _public(sealing_key)
+        key = secrets.token_bytes(_KEY_BYTES)
+        return cls(AESGCM(key), head + _SUITE.encrypt(key, public, info=_OF_KEY + head))
+
+    def __repr__(self) -> str:
+        return "<content key>"
+
+    def seal(self, content: bytes, location: str) -> bytes:
+        """Return a token of the content that opens only at this location."""
+        nonce = secrets.token_bytes(_NONCE_BYTES)
+        return self.head + nonce + self.cipher.encrypt(nonce, content, _OF_CONTENT + self.head + location.encode())
+
+
 def seal(content: bytes, sealing_key: str, location: str) -> bytes:
     """Return a token of the content that only the opening key of the pair opens, and only at this location."""
-    key, head = _public(sealing_key)
-    return head + _SUITE.encrypt(content, key, info=_PURPOSE + head + location.encode())
+    return ContentKey.make(sealing_key).seal(content, location)
 
 
 def is_sealed_for(token: bytes, sealing_key: str) -> bool:
@@ -101,12 +134,20 @@ def is_sealed_for(token: bytes, sealing_key: str) -> bool:
     return token[: len(head)] == head
 
 
+def _open_with(key: X25519PrivateKey, name: bytes, token: bytes, location: str) -> bytes:
+    head, nonce, content = token[:_HEAD_BYTES], token[_HEAD_BYTES:_CONTENT_AT], token[_CONTENT_AT:]
+    if len(content) < _TAG_BYTES:
+        raise InvalidTag
+    cipher = AESGCM(_SUITE.decrypt(head[len(name) :], key, info=_OF_KEY + name))
+    return cipher.decrypt(nonce, content, _OF_CONTENT + head + location.encode())
+
+
 def unseal(token: bytes, opening_keys: Iterable[str], location: str) -> bytes:
     """Return the content of a token; raises `NoKeyFitsError` if no key fits, or if it was changed or moved."""
-    for key, head in map(_private, opening_keys):
-        if token[: len(head)] == head:
+    for key, name in map(_private, opening_keys):
+        if token.startswith(name):
             try:
-                return _SUITE.decrypt(token[len(head) :], key, info=_PURPOSE + head + location.encode())
+                return _open_with(key, name, token, location)
             except InvalidTag as error:
                 raise NoKeyFitsError("the sealed content was changed, or moved from another row") from error
     raise NoKeyFitsError("the content was sealed for a key that is not here")

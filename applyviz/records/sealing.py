@@ -20,6 +20,7 @@ from applyviz import sealing_keys
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.json_text import read_json, read_members, write_json
 from applyviz.engine.objects.values import JSONValue, MutableObject
+from applyviz.sealing_keys import ContentKey
 
 # What compressed content begins with; no JSON does.
 _COMPRESSED = b"x"
@@ -68,6 +69,14 @@ def sealing_key() -> str:
     raise ImproperlyConfigured(
         "APPLYVIZ_SEALING_KEY: no key is set, nothing can be sealed here; `manage.py keys make` makes a pair"
     )
+
+
+def make_content_key() -> ContentKey:
+    """Return a fresh key for content that is sealed together; who forgets it cannot open that content.
+
+    - Raises `ImproperlyConfigured` like `sealing_key`.
+    """
+    return ContentKey.make(sealing_key())
 
 
 def _open(token: bytes, location: str | None) -> bytes:
@@ -139,9 +148,13 @@ class Sealed:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Unsealed:
-    """Content that is sealed for a row once it is assigned to one (`records.fields.SealedField`)."""
+    """Content that is sealed for a row once it is assigned to one (`records.fields.SealedField`).
+
+    - `key`: of content that is sealed together with other content; None: it has one of its own.
+    """
 
     content: bytes
+    key: ContentKey | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         return "<unsealed>"
@@ -149,9 +162,9 @@ class Unsealed:
     __str__ = __repr__
 
     @classmethod
-    def of_bytes(cls, content: bytes) -> Self:
+    def of_bytes(cls, content: bytes, key: ContentKey | None = None) -> Self:
         """Return bytes to be sealed."""
-        return cls(content)
+        return cls(content, key)
 
     @classmethod
     def of_public_json(cls, content: bytes) -> Self:
@@ -168,4 +181,4 @@ class Unsealed:
 
     def seal(self, location: str) -> Sealed:
         """Return the content sealed for one location; the sealing process cannot open it."""
-        return Sealed(sealing_keys.seal(self.content, sealing_key(), location), location)
+        return Sealed((self.key or make_content_key()).seal(self.content, location), location)

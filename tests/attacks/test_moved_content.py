@@ -25,10 +25,11 @@ from applyviz.records.models import (
     PushDelivery,
     PushWebhook,
     RepositoryCredential,
+    SourceFile,
     Webhook,
     WorkerRequest,
 )
-from applyviz.records.sealing import Sealed, SealError, Unsealed
+from applyviz.records.sealing import Sealed, SealError, Unsealed, make_content_key
 from applyviz.records.worker_enums import WorkerRequestKind
 from applyviz.workflow.clusters import registration
 from applyviz.workflow.foundation.errors import NotVisibleError
@@ -105,6 +106,19 @@ def test_no_sealed_content_opens_in_another_row(team: Team) -> None:
     ]
 
     assert moved == []
+
+
+def test_files_of_one_review_share_a_key_exchange_and_no_row(team: Team) -> None:
+    """Sealed at once when the review is opened; a file that takes the content of another opens nowhere."""
+    plans = [team.plan(config_map(a="1"), secret(password="one")) for _ in range(2)]
+    files = [list(plan.revision.files.all()) for plan in plans]
+    heads = [{bytes(file.content.token)[: len(make_content_key().head)] for file in of_plan} for of_plan in files]
+    assert ([len(one) for one in heads], heads[0] & heads[1]) == ([1, 1], set())
+
+    triggers.lift("default")
+    first, second = files[0]
+    SourceFile.objects.filter(pk=first.pk).update(content=second.content)
+    assert not opens(SourceFile.objects.get(pk=first.pk).content)
 
 
 def test_row_of_another_cluster_does_not_open_its_credential(team: Team) -> None:

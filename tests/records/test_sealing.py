@@ -77,6 +77,28 @@ def test_same_content_never_has_the_same_token():
     assert len({Unsealed(b"content").seal("here").token for _ in range(50)}) == 50
 
 
+def test_content_sealed_together_has_one_key_exchange_and_its_own_location(settings, pair):
+    hold(settings, opening=pair[:1])
+    key = sealing.make_content_key()
+
+    one, other = (Unsealed.of_bytes(text, key).seal(text.decode()) for text in (b"one", b"other"))
+
+    assert {sealed.token[: len(key.head)] for sealed in (one, other)} == {key.head}
+    assert (one.open_bytes(), other.open_bytes()) == (b"one", b"other")
+    with pytest.raises(SealError, match="moved from another row"):
+        Sealed(one.token, other.location).open_bytes()
+    with pytest.raises(SealError, match="changed"):
+        Sealed(sealing.make_content_key().head + one.token[len(key.head) :], one.location).open_bytes()
+    assert str(key) == f"{key}" == "<content key>"
+    assert not one.resealed().token.startswith(key.head)
+
+
+def test_content_key_seals_equal_content_to_other_tokens():
+    key = sealing.make_content_key()
+
+    assert len({Unsealed.of_bytes(b"content", key).seal("here").token for _ in range(50)}) == 50
+
+
 def test_every_changed_bit_is_noticed(settings, pair):
     hold(settings, opening=pair[:1])
     token = Unsealed(b"c").seal("here").token

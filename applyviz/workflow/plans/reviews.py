@@ -23,7 +23,7 @@ from applyviz.queue import TaskName
 from applyviz.records import keyed_hashes
 from applyviz.records.enums import Applier, AuditAction, PlanState, ReviewState
 from applyviz.records.models import Cluster, Plan, Review, ReviewScope, SourceFile, SourceRevision, Target
-from applyviz.records.sealing import Unsealed
+from applyviz.records.sealing import Unsealed, make_content_key
 from applyviz.sources.bundle import BundledFile, SourceBundle, digest_bytes
 from applyviz.sources.git.model import GIT
 from applyviz.sources.links import hide_query
@@ -89,12 +89,13 @@ def _freeze(bundle: SourceBundle, *, by: Person) -> SourceRevision:
     )
     row_macs.vouch(revision)
     revision.save(force_insert=True)
+    sealed_by = make_content_key()
     SourceFile.objects.bulk_create(
         SourceFile(
             revision=revision,
             position=position,
             name=file.name,
-            content=Unsealed.of_bytes(file.data),
+            content=Unsealed.of_bytes(file.data, sealed_by),
             digest=digest_bytes(file.data, key),
             size=len(file.data),
             provenance=as_stored(_keep_of_file(file)),
