@@ -147,7 +147,7 @@ AUTH_PASSWORD_VALIDATORS = [
 DATA_UPLOAD_MAX_MEMORY_SIZE = 12 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FILES = 2_000
 FILE_UPLOAD_HANDLERS = [
-    "django.core.files.uploadhandler.MemoryFileUploadHandler",
+    "applyviz.web.frame.uploads.InMemoryHandler",
     "django.core.files.uploadhandler.TemporaryFileUploadHandler",
 ]
 

@@ -57,6 +57,22 @@ def fill(*texts, **values):
     return {**form, "manifests": files, **values}
 
 
+def test_many_files_open_no_file_of_the_machine(team, alice, monkeypatch):
+    """Of 4 MB together: Django would write each to a temporary file, and end where a process may open 1,024."""
+
+    def refuse(*args, **kwargs):
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr("django.core.files.uploadedfile.TemporaryUploadedFile.__init__", refuse)
+    texts = [config_map(f"c-{n}", a="1") + PADDING[:100_000] for n in range(40)]
+
+    answer = alice.post(NEW, fill(*texts))
+
+    assert answer.status_code == 302
+    stored = [file.content.open_bytes().decode() for file in Review.objects.get().plans.get().revision.files.all()]
+    assert sorted(stored) == sorted(texts)
+
+
 def show(browser, address):
     return html.unescape(browser.get(address, follow=True).content.decode())
 
