@@ -1,4 +1,9 @@
-"""The scopes of a plan: the namespaces that it reads and writes, and the rights of its requester there."""
+"""The scopes of a plan: the namespaces that it reads and writes, and the rights of its requester there.
+
+They are known once the manifests and the kinds of the cluster are read. Until then, and for good if that fails, a
+review is visible in the namespace that was entered for it, whatever namespaces its files are about: only the people
+behind the plan, and those who view the whole cluster, read the names of its files then.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +12,10 @@ from collections.abc import Collection
 from django.utils.translation import gettext as _
 
 from applyviz.engine.planning.model.plan import PlannedObject
+from applyviz.records.enums import PlanState
 from applyviz.records.models import Plan, ReviewScope
 from applyviz.workflow.foundation import access
-from applyviz.workflow.foundation.access import Action
+from applyviz.workflow.foundation.access import Action, Visitor
 from applyviz.workflow.foundation.errors import NotAllowedError
 from applyviz.workflow.foundation.scopes import EVERY_NAMESPACE, ScopeEntry
 from applyviz.workflow.policies.reach import list_reached
@@ -48,3 +54,31 @@ def store_reached(plan: Plan, change: PlannedObject, known: set[ScopeEntry]) -> 
     if new:
         store_scopes(plan, new)
         known |= new
+
+
+def _may_read_names(plan: Plan, reader: Visitor) -> bool:
+    if plan.state == PlanState.COMPLETE or plan.expected:
+        return True
+    slug = plan.target.cluster.slug
+    everything = [ScopeEntry(slug), ScopeEntry(slug, EVERY_NAMESPACE)]
+    people = (plan.requested_by_id, plan.revision.created_by_id, plan.review.author_id)
+    return reader.pk in people or access.can(reader, Action.VIEW, everything)
+
+
+def withhold_files(plan: Plan, reader: Visitor) -> Plan:
+    """Return the plan for a reader, without the names of its files while the scopes of a plan are not known.
+
+    - The instance is changed and never saved.
+    """
+    if _may_read_names(plan, reader):
+        return plan
+    plan.withholds_files = True  # type: ignore[attr-defined]  # of this very instance
+    if plan.problems:
+        text = _("Not all manifests can be read. Which ones is shown once the namespaces of the plan are known.")
+        plan.problems = [{"reason": text, "file": "", "line": 0, "column": 0}]
+    return plan
+
+
+def withholds_files(plan: Plan) -> bool:
+    """Return whether the names of the files of this plan are withheld from its reader."""
+    return getattr(plan, "withholds_files", False)

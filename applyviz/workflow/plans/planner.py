@@ -58,7 +58,7 @@ from applyviz.workflow.plans import (
     turns,
 )
 from applyviz.workflow.plans.plan_rows import MOST_TOGETHER, PlanRows
-from applyviz.workflow.plans.plan_scopes import store_reached, store_scopes
+from applyviz.workflow.plans.plan_scopes import store_reached, store_scopes, withhold_files
 
 logger = logging.getLogger(__name__)
 _MAX_ATTEMPTS = 3
@@ -377,7 +377,7 @@ def get_plan(number: int, *, review_number: int, for_user: Visitor) -> Plan:
         raise missing
     if moments.is_within():
         rare_rows.keep_answers(found)
-    shown = live_values.show_plan(found, for_user)
+    shown = withhold_files(live_values.show_plan(found, for_user), for_user)
     if getattr(shown, "newest", None) == shown.pk:
         moments.keep(("latest plan", shown.review_id), shown)
     return shown

@@ -21,6 +21,7 @@ from applyviz.sources.git.model import GIT, shorten
 from applyviz.sources.links import hide_query
 from applyviz.workflow.plans import git_sources
 from applyviz.workflow.plans.charts import CHART
+from applyviz.workflow.plans.plan_scopes import withholds_files
 
 MOST_FILES = 200
 _PAGES = {"github.com": "", "gitlab.com": "/-"}
@@ -214,7 +215,9 @@ def _present_file(name: str, size: int, provenance: JSONObject) -> FileOrigin:
 
 
 def list_origins(plan: Plan) -> FileOrigins:
-    """Return the files of a plan's source with their origins."""
+    """Return the files of a plan's source with their origins; none of them if their names are withheld."""
+    if withholds_files(plan):
+        return FileOrigins((), plan.revision.files.count(), read_git(plan.revision), read_chart(plan.revision))
     rows = plan.revision.files.order_by("position").values_list("name", "size", "provenance")
     found = tuple(_present_file(*row) for row in rows[:MOST_FILES])
     more = max(0, plan.revision.files.count() - len(found)) if len(found) == MOST_FILES else 0

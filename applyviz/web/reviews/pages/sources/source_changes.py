@@ -19,6 +19,7 @@ from applyviz.web.reviews.pages.sources.provenance import link_commit, link_page
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.plans import git_history
 from applyviz.workflow.plans.git_history import SourceCommit
+from applyviz.workflow.plans.plan_scopes import withholds_files
 from applyviz.workflow.plans.source_runs.same_source import ComparedSource, find_last_run, list_compared
 
 _LISTED = 50
@@ -168,6 +169,7 @@ def _present_git(plan: Plan, for_user: Person) -> SourceChangesCard | None:
     facts = plan.revision.provenance[GIT]
     repository, commit = str(facts["repository"]), str(facts["commit"])
     commits = found.commits or ()
+    files = () if withholds_files(plan) else found.files[:_LISTED]
     unknown = "" if found.commits is not None else _describe_unknown(plan, found.run.plan)
     return SourceChangesCard(
         source=ComparedSource.GIT,
@@ -176,8 +178,8 @@ def _present_git(plan: Plan, for_user: Person) -> SourceChangesCard | None:
         since_short=shorten(found.since),
         summary=_sum_up(len(commits), len(found.files)) if not unknown else _("not known"),
         commits=tuple(_present_commit(repository, one) for one in commits),
-        files=found.files[:_LISTED],
-        more=max(0, len(found.files) - _LISTED),
+        files=files,
+        more=len(found.files) - len(files),
         is_partial=found.is_partial,
         unknown=unknown,
         compare_url=link_page(repository, "compare", f"{found.since}...{commit}") if found.since != commit else "",
