@@ -44,10 +44,15 @@ class PlaygroundQuery:
 
 @dataclass(frozen=True, slots=True)
 class PlaygroundQueryProblem:
-    """A problem in one input text: the name of its field in `PlaygroundQuery`, and a message."""
+    """A problem in one input text: the name of its field in `PlaygroundQuery`, and a message.
+
+    - `document`: the object of the text that it is about, from 0. Its line follows from the text that the person wrote;
+      texts with secrets are calculated in another form (`playground.name_lines`).
+    """
 
     part: str
     reason: str
+    document: int | None = None
 
 
 @dataclass(eq=False)

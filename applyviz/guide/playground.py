@@ -98,8 +98,15 @@ def _check_same(manifest: ObjectRef, part: str, other: ManifestDocument) -> Iter
     named = other.ref
     is_same = (named.gvk.group, named.gvk.kind, named.name) == (manifest.gvk.group, manifest.gvk.kind, manifest.name)
     if not is_same or ("" not in (named.namespace, manifest.namespace) and named.namespace != manifest.namespace):
-        line = other.position.line
-        yield PlaygroundQueryProblem(part, f"line {line}: this is {named}, but the manifest is {manifest}")
+        yield PlaygroundQueryProblem(part, f"this is {named}, but the manifest is {manifest}", document=0)
+
+
+def name_lines(problems: Iterable[PlaygroundQueryProblem], texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield each problem as its field and its message, which names the line in the text that the person wrote."""
+    for problem in problems:
+        documents = read_text(problem.part, texts[problem.part]).documents if problem.document is not None else ()
+        line = f"line {documents[problem.document].position.line}: " if problem.document is not None else ""
+        yield problem.part, f"{line}{problem.reason}"
 
 
 def read_text(part: str, text: str) -> ParsedFile:

@@ -6,6 +6,7 @@ that cluster, and what finalizers and the garbage collector make of them is read
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,6 +34,7 @@ from applyviz.sandbox.api.estimates import with_estimates
 
 TEXTS = ("manifest", "before", "cluster")
 _FOREGROUND = "foregroundDeletion"
+_AT_LINE = re.compile(r"before:([0-9]{1,9})(?::[0-9]+)?: (.*)", re.DOTALL)
 
 
 class SetOutcome(StrEnum):
@@ -126,26 +128,35 @@ def _fill(files: Mapping[str, ParsedFile], catalog: SourceChain, given: SetQuery
     """Return the cluster: first its definitions, then what was applied, then its other objects."""
     cluster = StoredCluster(catalog, namespace=given.namespace, now=now)
     problems: list[PlaygroundQueryProblem] = []
-    others = files["cluster"].documents
-    definitions = [one for one in others if one.ref.gvk.kind == "CustomResourceDefinition"]
-    rest = [one for one in others if one not in definitions]
-    for document in definitions:
-        problems += _name_problem(document, cluster.hold(document))
+    others = list(enumerate(files["cluster"].documents))
+    definitions = [one for one in others if one[1].ref.gvk.kind == "CustomResourceDefinition"]
+    rest = [(at, _encode(one)) for at, one in others if one.ref.gvk.kind != "CustomResourceDefinition"]
+    for at, document in definitions:
+        problems += _name_problem(at, cluster.hold(document))
     if files["before"].documents:
         applied = replace(files["before"], documents=tuple(map(_encode, files["before"].documents)))
         found = cluster.apply(applied, given.apply_options)
-        problems += [PlaygroundQueryProblem("before", reason) for reason in found]
-    for document in map(_encode, rest):
-        problems += _name_problem(document, cluster.hold(document))
+        problems += [_name_applied(applied, reason) for reason in found]
+    for at, document in rest:
+        problems += _name_problem(at, cluster.hold(document))
     if problems:
         raise PlaygroundQueryError(tuple(problems))
     cluster.add_namespaces(files["manifest"].documents)
     return cluster
 
 
-def _name_problem(document: ManifestDocument, reason: str) -> Iterator[PlaygroundQueryProblem]:
+def _name_applied(file: ParsedFile, reason: str) -> PlaygroundQueryProblem:
+    """Return an error of the earlier apply; where it begins with a line, with the object that has this line."""
+    found = _AT_LINE.fullmatch(reason)
+    for at, document in enumerate(file.documents):
+        if found is not None and document.position.line <= int(found[1]) <= document.end_line:
+            return PlaygroundQueryProblem("before", found[2], at)
+    return PlaygroundQueryProblem("before", reason)
+
+
+def _name_problem(document: int, reason: str) -> Iterator[PlaygroundQueryProblem]:
     if reason:
-        yield PlaygroundQueryProblem("cluster", f"line {document.position.line}: {reason}")
+        yield PlaygroundQueryProblem("cluster", reason, document)
 
 
 def _plan(documents: Sequence[ManifestDocument], cluster: StoredCluster, given: SetQuery, now: str) -> PlannedSet:

@@ -127,4 +127,4 @@ def answer(asked: JSONObject) -> JSONObject:
         return _render(asked, kept, began=began)
     except PlaygroundQueryError as error:
         problems = error.problems or (playground.NOT_COMPUTED,)
-        return {"problems": [[problem.part, problem.reason] for problem in problems]}
+        return {"problems": [list(named) for named in playground.name_lines(problems, asked["given"])]}

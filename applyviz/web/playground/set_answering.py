@@ -189,4 +189,4 @@ def answer(asked: JSONObject) -> JSONObject:
         return {"kept": kept.to_json(), "html": render_set(kept, now=asked["now"])}
     except PlaygroundQueryError as error:
         problems = error.problems or (playground.NOT_COMPUTED,)
-        return {"problems": [[problem.part, problem.reason] for problem in problems]}
+        return {"problems": [list(named) for named in playground.name_lines(problems, asked["given"])]}
