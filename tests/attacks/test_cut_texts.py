@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from io import BytesIO
 
 import pytest
 
-from applyviz.engine.diff import given_credentials
+from applyviz.engine.diff import given_credentials, repeating
 from applyviz.engine.diff.given_credentials import MASK
 from applyviz.engine.objects.errors import SourceError
 from applyviz.sources.bundle import BundledFile, SourceBundle
@@ -49,6 +50,32 @@ def test_credential_that_is_longer_than_what_is_read_hides_the_notes() -> None:
     long = "q7Rz0xWv" * 10_000
 
     assert mask_notes("x" * (MOST - 20) + long + "x" * 100_000, [], [f"password: {long}".encode()]) == MASK
+
+
+def test_forms_of_each_credential_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chart may have a million of them; before, each cost twice as much where a text is cut."""
+    made: list[str] = []
+    original = repeating.list_forms
+    monkeypatch.setattr(given_credentials, "list_forms", lambda value: made.append(value) or original(value))
+    values = [f"{LONG}-{number}" for number in range(50)]
+
+    given_credentials.hide_and_cut("x " * 100_000, values, MOST)
+
+    assert sorted(made) == sorted(values)
+
+
+def test_long_parts_of_a_text_are_listed_only_for_many_searches() -> None:
+    """In a text of hexadecimal digits, the shortest parts refuse nothing that consists of them."""
+    digits = random.Random(1)
+    text = "".join(digits.choices("0123456789abcdef", k=100_000))
+    there = [text[at : at + 30] for at in range(0, 90_000, 1_000)]
+    missing = ["".join(digits.choices("0123456789abcdef", k=30)) for _ in range(5_000)]
+    windows, words = given_credentials._Windows(text), given_credentials._Windows(text)
+
+    assert [part for part in (*there, *missing) if windows.hold(part) != (part in there)] == []
+    assert windows._searches <= len(there) + 2 * given_credentials._FEW
+    assert not any(words.hold(f"{LONG}{number}") for number in range(5_000))
+    assert list(words._of_size) == [4]
 
 
 def fail_helm(errors: str) -> str:

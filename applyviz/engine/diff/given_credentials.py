@@ -16,9 +16,11 @@ from applyviz.engine.diff.repeating import list_forms
 
 MASK = "••••••"
 _SHORTEST = 4
-_SIZES = (32, 16, 8, _SHORTEST)
+_SIZES = (_SHORTEST, 8, 16, 32)
+_FEW = 100
 _MOST_FORMS = 1_000
 _BEYOND, _BEGINNING = 64 * 1024, 64
+_LONGEST_FORM = 12  # characters of a form for one of a value: a surrogate pair in JSON, four bytes in a URL
 # Each repetition is followed by what it cannot match itself, or gives nothing back: a line is read once.
 _VALUE = re.compile(r"""^[ \t]*+(?:-[ \t]++)?(?:["']?([\w.\-/]{1,200})["']?[ \t]*+[:=])?[ \t]*+(\S.*)$""", re.MULTILINE)
 _WORDS = re.compile(r"[a-z]+(?:-[a-z]+)*")
@@ -54,20 +56,27 @@ def _list_values(text: str) -> Iterator[str]:
 
 
 class _Windows:
-    """The parts of a text of some sizes: they show of most other texts at once that it does not hold them."""
+    """The parts of a text of some sizes: they show of most other texts at once that it does not hold them.
+
+    Nearly all are refused by the shortest parts. Longer ones are only listed where searches of the whole text, of which
+    each costs as much as its length, become many.
+    """
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._of_size: dict[int, frozenset[str]] = {}
+        self._of_size: dict[int, set[str]] = {}
+        self._searches = 0
 
     def hold(self, part: str) -> bool:
         """Return whether the text holds a part, which has at least `_SHORTEST` characters."""
-        size = next(size for size in _SIZES if size <= len(part))
-        if size not in self._of_size:
-            starts = range(len(self._text) - size + 1)
-            self._of_size[size] = frozenset(self._text[start : start + size] for start in starts)
-        known = self._of_size[size]
-        return part[:size] in known and part[-size:] in known and part in self._text
+        if self._searches >= _FEW * len(self._of_size) and len(self._of_size) < len(_SIZES):
+            size = _SIZES[len(self._of_size)]
+            self._of_size[size] = {self._text[at : at + size] for at in range(len(self._text) - size + 1)}
+        for size, known in self._of_size.items():
+            if size <= len(part) and (part[:size] not in known or part[-size:] not in known):
+                return False
+        self._searches += 1
+        return part in self._text
 
 
 def hide_credentials(text: str, values: Iterable[str]) -> str:
@@ -84,7 +93,7 @@ def hide_credentials(text: str, values: Iterable[str]) -> str:
         found.update(form for form in forms if windows.hold(form))
         if len(found) > _MOST_FORMS:
             return MASK
-    for form in sorted(found, key=len, reverse=True):
+    for form in sorted(found, key=lambda form: (-len(form), form)):
         text = text.replace(form, MASK)
     return redact(text, lambda _found, _name: MASK)
 
@@ -99,7 +108,7 @@ def hide_and_cut(text: str, values: Iterable[str], most: int) -> str:
     if len(begun) == len(text):
         return hide_credentials(text, values)[:most]
     given = list(values)
-    for value in given:
+    for value in (one for one in given if len(one) * _LONGEST_FORM > _BEYOND):
         if any(len(form) > _BEYOND and form[:_BEGINNING] in begun for form in (value, *list_forms(value))):
             return MASK
     return hide_credentials(begun, given)[:-_BEYOND][:most]
