@@ -26,6 +26,7 @@ from applyviz.workflow.notifications import events, webhooks
 from applyviz.workflow.people import tokens
 from applyviz.workflow.plans import planner, presets, repository_credentials, reviews
 from applyviz.workflow.runs import scheduled_starts
+from tests.attacks.canary_sources import plan_sources
 from tests.attacks.test_identical_pages import World
 from tests.builders import acknowledge_all, make_cluster_row, make_person, open_dangers
 from tests.stories import Killed, Team, config_map, secret
@@ -36,6 +37,7 @@ _LOGIN = "/api/v1/namespaces/default/secrets/login"
 _PLACES = (
     *("data", "text", "unknown", "note", "copied", "packed", "nested", "file", "password", "address", "variable"),
     *("argument", "broken", "patched", "live", "kubeconfig", "repository", "webhook", "path", "query", "token"),
+    *("notes", "warning", "people"),
 )
 CANARIES = {place: f"zQ{number:02d}x7WvK-{place}" for number, place in enumerate(_PLACES, 10)}
 
@@ -174,6 +176,7 @@ def play(team: Team) -> World:
         world.runs.append(team.apply(*write_objects(mode), mode=mode, takes_over=mode is ApplyMode.SERVER))
     _plan_states(world)
     _run_states(world)
+    world.plans += plan_sources(team, CANARIES, write_objects)
     scans.scan_cluster(scans.request_scan(team.cluster, by=None).pk)
     events.send_pending()
     return world

@@ -1,7 +1,8 @@
 """One crawl by every reader: no address shows a value that is hidden from all readers, in any state of a run or review.
 
-The values are in Secrets, their copies, credentials of plain fields, kubeconfigs, repositories, webhooks and presets
-(`canaries`). Each route is read at the numbers of every plan and run, and at those of everything that is registered.
+The values are in Secrets, their copies, credentials of plain fields, kubeconfigs, repositories, webhooks, presets,
+charts, kustomizations and a followed branch (`canaries`). Each route is read at the numbers of every plan and run, and
+at those of everything that is registered.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from applyviz.clusters import connect
 from applyviz.clusters.transport import Transport
 from applyviz.records.enums import ClusterKind, Role, TokenScope
-from applyviz.records.models import ApplyRun, Approval, Cluster, Plan, Review, ScheduledStart
+from applyviz.records.models import ApplyRun, Approval, Cluster, Following, Plan, Review, ScheduledStart
 from applyviz.workflow.people import tokens
 from tests.attacks.answers import list_told, share, unpack
 from tests.attacks.canaries import CANARIES, OPEN, list_forms, play, write_objects
@@ -78,6 +79,11 @@ def test_every_state_is_there(world: World) -> None:
     assert {review.state for review in Review.objects.all()} >= {"open", "applying", "applied", "closed"}
     assert {plan.state for plan in Plan.objects.all()} == {"complete", "failed"}
     assert {run.state for run in ApplyRun.objects.all()} == {"applied", "failed", "stale", "applying"}
+    assert {kind for plan in Plan.objects.all() for kind, _count in plan.revision.provenance["sources"]} >= {
+        "helm",
+        "git",
+    }
+    assert Following.objects.get(ended_at=None).branch == "main"
     assert ScheduledStart.objects.count() == Approval.objects.filter(plan__run=None).count() - 1 == 1
 
 
@@ -172,4 +178,6 @@ def test_no_reader_finds_a_value(world: World, caplog: pytest.LogCaptureFixture,
 def test_nothing_that_is_sent_or_stored_holds_a_value(world: World) -> None:
     """Emails, the bodies of webhooks, and every column that is not sealed."""
     assert find_places("\n".join(list_told())) == []
-    assert {where for where, text in list_stored() if find_places(text)} == {"Preset.options", "Webhook.url"}
+    stored = {(where, place) for where, text in list_stored() for place in find_places(text)}
+    expected = {("Preset.options", "token"), ("Webhook.url", "path"), ("Webhook.url", "query")}
+    assert stored == {*expected, ("SourceRevision.provenance", "people")}
