@@ -4,7 +4,8 @@ Decided by calculating with and without each input, never by comparing how value
 
 - *your manifest* caused it if the merge of last applied, manifest and live already differs from live there, and the
   answer of the server would be another one without that: if the live object were written as it is.
-- *the server* caused it if only its answer differs, or if it did not keep what the merge asks for.
+- *the server* caused it if only its answer differs, or if it did not keep what the merge asks for. A default alone
+  replaces no value of live: what removed that is said first.
 - *from the live entry with the same key* is true where live has an entry beside it that shares a key and the value, and
   *by another entry of your manifest* where the manifest has one.
 - *lost with the deleted object* is what the manifest does not have, of an object that is deleted and created again.
@@ -42,6 +43,10 @@ _CLAIMS = (
     (r"sets it to false, 0 or an empty value", "set"),
     (r"the order of its entries changes", "order"),
     (r"gets this node port|moves this node port here", "moved"),
+    (r"^server default$", "default"),
+    (r"^No longer in the manifest.*: the server sets|^You dropped .*: the server sets", "dropped"),
+    (r"to null.*: the server sets", "null"),
+    (r"keeps only what your manifest sets: the server sets", "whole"),
     (r"server", "server"),
     (r"to null", "null"),
     (r"although your manifest contains it", "shared"),
@@ -97,16 +102,26 @@ class _Causes:
         if claim == "moved":
             yield from self._judge_moved(row)
             return
-        by_manifest, by_server = self._is_of_merge(path), self._is_of_server(path)
-        if claim == "server" and not by_server:
-            yield "it is what the merge asks for"
-        if claim != "server" and not by_manifest:
-            yield "the merge does not ask for it"
+        yield from self._judge_author(claim, row)
         if claim == "kept" and not self._is_beside(path, self._live):
             yield "no live entry beside it has that value"
         if claim == "beside" and not self._is_beside(path, self._manifest):
             yield "no other entry of the manifest has that value"
         yield from self._judge_manifest(claim, row)
+
+    def _judge_author(self, claim: str, row: ShownRow) -> Iterator[str]:
+        """Judge whether the merge or the server caused a difference."""
+        by_manifest, by_server = self._is_of_merge(row.path), self._is_of_server(row.path)
+        if claim in ("server", "default") and not by_server:
+            yield "it is what the merge asks for"
+        if claim not in ("server", "default") and not by_manifest:
+            yield "the merge does not ask for it"
+        if claim == "default" and by_manifest and self._makes_way(row):
+            yield "the manifest removes the value of live"
+
+    def _makes_way(self, row: ShownRow) -> bool:
+        """Return whether a row has a live value that the manifest does not have, or sets to null."""
+        return row.live is not None and self._find_written(row.path)[0] in (NOTHING, None)
 
     def _is_beside(self, path: FieldPath, obj: JSONValue) -> bool:
         """Return whether another entry of an object shares a key with that of a path, and has the same value there."""

@@ -66,6 +66,7 @@ def test_sentences_that_are_right_agree(planned):
         ("tier", SET, "the manifest does not have it"),
         ("tier", NULL, "the manifest has no null there"),
         ("replicas", SET, "the manifest does not have it"),
+        ("replicas", SERVER, "the manifest removes the value of live"),
         ("imagePullPolicy", SET, "the merge does not ask for it"),
         ("imagePullPolicy", GONE, "the merge does not ask for it"),
     ],
@@ -74,7 +75,7 @@ def test_sentence_that_names_another_is_noticed(planned, end, why, wrong):
     assert wrong in find_wrong(planned, end, why)
 
 
-def test_defaults_that_come_when_ownership_moves_back_are_of_the_server():
+def test_defaults_that_come_when_ownership_moves_back_are_told_apart():
     service = """
 apiVersion: v1
 kind: Service
@@ -90,6 +91,6 @@ spec:
     told = {(row.path[-1], row.why) for row in (*shown.changes, *shown.defaults)}
 
     assert reasons.judge(planned, shown).reason == ""
-    assert ("f:type", "server default") in told
+    assert ("f:type", "No longer in the manifest: the server sets its default") in told
     assert ("f:targetPort", "server default") in told
     assert ("f:externalTrafficPolicy", "the server removes it after the merge") in told

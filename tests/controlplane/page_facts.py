@@ -152,6 +152,10 @@ def _is_yours_alone(fact: Fact) -> bool:
     return _is_gone(fact) and not fact.is_wanted and {who for who, _how, _part in fact.owners_before} <= taken
 
 
+def _is_reset(fact: Fact) -> bool:
+    return fact.was and fact.is_there and not fact.is_wanted and not fact.is_same
+
+
 def _is_bookkeeping(fact: Fact) -> bool:
     is_note = fact.path[:2] == ("f:metadata", "f:annotations") and fact.path[-1] == f"f:{LAST_APPLIED}"
     return is_note or (len(fact.path) > 1 and fact.path[1][2:] in _KEPT_BY_SERVER)
@@ -219,6 +223,13 @@ CLAIMS: Mapping[str, Claim] = {
     r"Not removed: (.+) still owns? it": lambda f: _is_kept(f) and all(map(f.owns, f.names)),
     r"Not removed: the object has no last-applied annotation": lambda f: _is_kept(f) and not f.has_last_applied,
     r"server default": lambda f: f.is_there and not f.is_wanted,
+    r"No longer in the manifest: the server sets its default": _is_reset,
+    r"No longer in the manifest and no other owner: the server sets its default": _is_reset,
+    r"Set to null in the manifest: the server sets its default": _is_reset,
+    r"You dropped `.+` and everything in it: the server sets its default": _is_reset,
+    r"You dropped `.+` and no other manager owns it: the server sets its default": _is_reset,
+    r"Your manifest sets `.+` to null: the server sets its default": _is_reset,
+    r"`.+` keeps only what your manifest sets: the server sets its default": _is_reset,
     r"removed, and set to the server's default again": lambda f: f.is_there and f.is_same,
     r"the server removes it after the merge": _is_gone,
     r"the server changes it after the merge": lambda f: f.is_there and not is_same_json(f.after, f.wanted),

@@ -18,7 +18,7 @@ from applyviz.engine.explain.recreated import RECREATED, judge_recreated
 from applyviz.engine.explain.rows import MANIFEST, MERGED, NOWHERE, Row
 from applyviz.engine.explain.server_side import judge_apply
 from applyviz.engine.explain.source import locate
-from applyviz.engine.explain.verdict import AS_IT_IS, LeafExplanation, judge_server, name_operation
+from applyviz.engine.explain.verdict import AS_IT_IS, MAKE_WAY, LeafExplanation, judge_server, name_operation
 from applyviz.engine.explain.versions import AllVersions, ObjectVersions, is_same
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.errors import Conflict, SourcePosition
@@ -146,8 +146,20 @@ class _Judge:
         if moved is not None:
             return moved
         by_server = None if merged is after else judge_server(versions, path, row)
-        if by_server is not None:
-            return by_server
+        verdict = by_server or self._judge_merge(path, row)
+        if verdict.reason is Reason.SERVER_DEFAULT and verdict.operation is FieldOperation.DEFAULTED:
+            return self._name_cause(path, row, verdict) if versions.live.has_path(path) else verdict
+        return verdict
+
+    def _name_cause(self, path: FieldPath, row: Row, default: LeafExplanation) -> LeafExplanation:
+        """Return why a live value goes for which a default comes: what removed it, if that is known."""
+        live = self._versions.live.get(path)
+        cause = self._judge_merge(path, (MISSING, {} if live is MISSING else live, *row[2:]))
+        return LeafExplanation(default.operation, *cause[1:3], default.stage) if cause.reason in MAKE_WAY else default
+
+    def _judge_merge(self, path: FieldPath, row: Row) -> LeafExplanation:
+        """Return the rule of the merge that decides a leaf."""
+        versions = self._versions
         if self._is_patch:
             return judge_patch(versions, path, row)
         if self._is_client:

@@ -70,6 +70,15 @@ _BY_OPERATION: dict[tuple[Reason, FieldOperation], str] = {
     (Reason.MANIFEST_SETS, FieldOperation.CLEARED): (
         "Removed: your manifest sets it to false, 0 or an empty value, which the server leaves out"
     ),
+    (Reason.REMOVED_FROM_MANIFEST, FieldOperation.DEFAULTED): "No longer in the manifest: the server sets its default",
+    (Reason.REMOVED_SOLE_OWNER, FieldOperation.DEFAULTED): (
+        "No longer in the manifest and no other owner: the server sets its default"
+    ),
+    (Reason.NULL_CLEARS, FieldOperation.DEFAULTED): "Set to null in the manifest: the server sets its default",
+    (Reason.RETAIN_KEYS, FieldOperation.DEFAULTED): (
+        "`{path}` keeps only what your manifest sets: the server sets its default"
+    ),
+    (Reason.PATCH_REMOVES, FieldOperation.DEFAULTED): "removed by the patch: the server sets its default",
     (Reason.FROM_ANOTHER_ENTRY, FieldOperation.CLEARED): (
         "Removed although your manifest contains it: another entry with the same `{path}` drops it"
     ),
@@ -93,6 +102,12 @@ _BY_PATH: dict[Reason, str] = {
     Reason.NULL_CLEARS: "Removed: your manifest sets `{path}` to null",
     Reason.REPLACED_WHOLE: "`{path}` is replaced as a whole",
 }
+# The same, where the server sets its default instead.
+_BY_PATH_DEFAULTED: dict[Reason, str] = {
+    Reason.REMOVED_FROM_MANIFEST: "You dropped `{path}` and everything in it: the server sets its default",
+    Reason.REMOVED_SOLE_OWNER: "You dropped `{path}` and no other manager owns it: the server sets its default",
+    Reason.NULL_CLEARS: "Your manifest sets `{path}` to null: the server sets its default",
+}
 # The verb agrees with the number of field managers.
 _BY_MANY: dict[Reason, str] = {
     Reason.OWNED_BY_OTHERS: "live only, kept: {owners} own it",
@@ -108,8 +123,9 @@ def find_sentence(reason: FieldReason) -> Sentence:
     """Return the sentence of a reason, with the facts that it needs."""
     if reason.reason is Reason.NEW_ENTRY:
         return _describe_entry(reason)
-    if reason.detail and reason.reason in _BY_PATH:
-        return Sentence(_BY_PATH[reason.reason], {"path": reason.detail.lstrip(".")})
+    by_path = _BY_PATH_DEFAULTED if reason.operation is FieldOperation.DEFAULTED else _BY_PATH
+    if reason.detail and reason.reason in by_path:
+        return Sentence(by_path[reason.reason], {"path": reason.detail.lstrip(".")})
     template = _BY_OPERATION.get((reason.reason, reason.operation)) or _BY_REASON[reason.reason]
     if ", " in reason.detail:
         template = _BY_MANY.get(reason.reason, template)

@@ -42,7 +42,7 @@ def is_surprising(reason: FieldReason, *, is_live: bool) -> bool:
     """
     if reason.reason is Reason.NULL_CLEARS:
         return reason.operation is not FieldOperation.UNCHANGED
-    if reason.reason is Reason.SERVER_DEFAULT:
+    if reason.operation is FieldOperation.DEFAULTED:
         return is_live
     if reason.reason in _REMOVALS:
         return bool(reason.detail) and reason.operation is not FieldOperation.UNCHANGED

@@ -30,6 +30,16 @@ class LeafExplanation(NamedTuple):
 # The server counts the templates of a DaemonSet there: it is no default, whoever removes it
 # (`pkg/apis/apps/v1/conversion.go` of k8s.io/kubernetes).
 TEMPLATE_GENERATION = ("f:metadata", "f:annotations", "f:deprecated.daemonset.template.generation")
+MAKE_WAY = frozenset(
+    {
+        Reason.REMOVED_FROM_MANIFEST,
+        Reason.REMOVED_SOLE_OWNER,
+        Reason.NULL_CLEARS,
+        Reason.RETAIN_KEYS,
+        Reason.PATCH_REMOVES,
+    }
+)
+"""The reasons by which a live value goes, so that the server sets its default there."""
 # The explanation of most leaves, created once.
 AS_IT_IS = LeafExplanation(UNCHANGED, Reason.MANIFEST_EQUALS_LIVE)
 NULL_AGAIN = LeafExplanation(UNCHANGED, Reason.NULL_CLEARS)

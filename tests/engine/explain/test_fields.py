@@ -54,7 +54,11 @@ def explain_client_side(case):
 def explain_patch(case):
     live, merged = complete(case["live"]), complete(case["merged"])
     versions = SimpleNamespace(
-        last_applied=None, manifest=complete(case["manifest"]), live=live, merged=merged, after=None
+        last_applied=None,
+        manifest=complete(case["manifest"]),
+        live=live,
+        merged=merged,
+        after=complete(case.get("after")),
     )
     return explain(versions=versions, mode=PATCH, manager="me", kind=KIND, owners_before=read_owners(live))
 
@@ -70,7 +74,8 @@ def explain_server_side(case):
         merged = applied.result
     except ConflictError as error:
         conflicts = error.conflicts
-    versions = SimpleNamespace(last_applied=None, manifest=manifest, live=live, merged=merged, after=None)
+    after = complete(case.get("after"))
+    versions = SimpleNamespace(last_applied=None, manifest=manifest, live=live, merged=merged, after=after)
     before = {"metadata": {"managedFields": case["moved_from"]}} if "moved_from" in case else live
     return explain(
         versions=versions,
