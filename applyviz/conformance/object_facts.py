@@ -38,17 +38,6 @@ def _versions(planned: Planned) -> tuple[JSONObject, JSONObject, JSONObject]:
     return versions.live or {}, after or {}, versions.manifest or {}
 
 
-def _list_ways(service: JSONObject) -> set[str]:
-    """Return the routes by which clients outside the cluster reach a Service."""
-    spec = service.get("spec") or {}
-    routes = {str(address) for address in spec.get("externalIPs") or ()}
-    if spec.get("type") == "LoadBalancer":
-        routes.add("balancer")
-    if spec.get("type") == "NodePort" or any(port.get("nodePort") for port in spec.get("ports") or ()):
-        routes.add("nodes")
-    return routes
-
-
 def restarts_container(planned: Planned) -> bool:
     """Return whether a container that runs in a pod gets another image; ended init containers do not run again."""
     live, after, _manifest = _versions(planned)
@@ -79,15 +68,6 @@ def _is_past_restarts(pod: JSONObject) -> bool:
     return (
         is_mirror or "deletionTimestamp" in metadata or get_at(pod, ("status", "phase"), "") in ("Succeeded", "Failed")
     )
-
-
-def opens_service(planned: Planned) -> bool:
-    """Return whether a Service gets a way from outside that it did not have."""
-    live, after, _manifest = _versions(planned)
-    if planned.change.ref.gvk.kind != "Service" or planned.change.ref.gvk.group or not planned.change.has_effect:
-        return False
-    new = _list_ways(after) - _list_ways(live)
-    return bool(new - {"nodes"} if get_at(after, ("spec", "type")) == "LoadBalancer" else new)
 
 
 def _list_numbers(service: JSONObject) -> set[JSONValue]:

@@ -33,6 +33,7 @@ rules: [{apiGroups: [''], resources: [pods], verbs: [get]}]
 """
 SECRET = "{apiVersion: v1, kind: Secret, metadata: {name: s}, data: {a: eA==}}"
 SERVICE = "{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {type: ClusterIP, ports: [{port: 80}]}}"
+BALANCER = SERVICE.replace("ClusterIP", "LoadBalancer, loadBalancerSourceRanges: [10.0.0.0/8]")
 POD = "spec: {serviceAccountName: a, containers: [{name: c, image: 'a:1', args: [a, b], env: [{name: A}]}]}"
 ACCOUNT = DEPLOYMENT.replace("spec: {containers: [{name: web, image: 'web:1'}]}", POD)
 ENV = ACCOUNT
@@ -59,6 +60,8 @@ CASES = [
     ("secret-content", SECRET, SECRET.replace("eA==", "eQ==")),
     ("rbac", ROLE, ROLE.replace("get", "list")),
     ("exposed", SERVICE, SERVICE.replace("ClusterIP", "NodePort")),
+    ("exposed", BALANCER, BALANCER.replace("loadBalancerSourceRanges: [10.0.0.0/8], ", "")),
+    ("exposed", BALANCER, BALANCER.replace("[10.0.0.0/8]", "[10.1.0.0/16, 10.0.0.0/7]")),
     ("removal-without-effect", ACCOUNT, ACCOUNT.replace("serviceAccountName: a, ", "")),
     ("order-churn", POLICY_TYPES, POLICY_TYPES.replace("[Ingress, Egress]", "[Egress, Ingress]")),
     ("duplicate-merge-key", ENV, ENV.replace("{name: A}", "{name: A}, {name: A, value: b}")),

@@ -180,7 +180,7 @@ CLAIMS: Mapping[str, Claim] = {
         bool(risk.facts["owners"]) and all(told.owns_less(name) for name in risk.facts["owners"].split(", "))
     ),
     "atomic-list-replaced": lambda told, risk: told.fact(risk.path).was and not told.fact(risk.path).is_same,
-    "exposed": lambda told, risk: told.fact(risk.path).after == risk.facts["how"],
+    "exposed": lambda told, one: _is_changed(told, one) and one.facts.get("how") in (None, told.fact(one.path).after),
     "open-policy": lambda told, risk: _applies(told.after, risk) and {} in _rules(told.after, risk),
     "allows-nothing": lambda told, risk: _applies(told.after, risk) and not _rules(told.after, risk),
     "restricts-more": lambda told, risk: (

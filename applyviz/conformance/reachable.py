@@ -1,0 +1,54 @@
+"""Which clients reach a Service, as facts that prove or refute a risk; nothing here asks a rule of the engine."""
+
+from __future__ import annotations
+
+from ipaddress import ip_network
+
+from applyviz.conformance.inputs import Planned
+from applyviz.engine.objects.values import JSONObject, get_at
+
+
+def _list_ways(service: JSONObject) -> set[str]:
+    """Return the routes by which clients outside the cluster reach a Service."""
+    spec = service.get("spec") or {}
+    routes = {str(address) for address in spec.get("externalIPs") or ()}
+    if spec.get("type") == "LoadBalancer":
+        routes.add("balancer")
+    if spec.get("type") == "NodePort" or any(port.get("nodePort") for port in spec.get("ports") or ()):
+        routes.add("nodes")
+    return routes
+
+
+def opens_service(planned: Planned) -> bool:
+    """Return whether a Service gets a way from outside that it did not have."""
+    versions = planned.change.versions
+    live, after = versions.live or {}, versions.after or versions.live or {}
+    if planned.change.ref.gvk.kind != "Service" or planned.change.ref.gvk.group or not planned.change.has_effect:
+        return False
+    new = _list_ways(after) - _list_ways(live)
+    if _admits_more(live, after):
+        return True
+    return bool(new - {"nodes"} if get_at(after, ("spec", "type")) == "LoadBalancer" else new)
+
+
+def _admits_more(live: JSONObject, after: JSONObject) -> bool:
+    """Return whether a load balancer admits an address that it did not: the first of a range, or past one of before."""
+    if any(get_at(obj, ("spec", "type"), None) != "LoadBalancer" for obj in (live, after)):
+        return False
+    old, new = (_list_spans(obj) for obj in (live, after))
+    edges = {(version, end + 1) for version, _start, end in old}
+    tried = edges | {(version, start) for version, start, _end in new}
+    return bool(old) and (not new or any(_is_in(new, one) and not _is_in(old, one) for one in tried))
+
+
+def _is_in(spans: list[tuple[int, int, int]], address: tuple[int, int]) -> bool:
+    return any(version == address[0] and start <= address[1] <= end for version, start, end in spans)
+
+
+def _list_spans(service: JSONObject) -> list[tuple[int, int, int]]:
+    """Return the ranges of clients of a load balancer: the version of IP, the first and the last address."""
+    annotations = get_at(service, ("metadata", "annotations"), None) or {}
+    written = annotations.get("service.beta.kubernetes.io/load-balancer-source-ranges") or ""
+    ranges = (service.get("spec") or {}).get("loadBalancerSourceRanges") or [t for t in written.split(",") if t.strip()]
+    networks = (ip_network(text.strip(), strict=False) for text in ranges)
+    return [(one.version, int(one.network_address), int(one.broadcast_address)) for one in networks]
