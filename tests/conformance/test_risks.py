@@ -172,3 +172,17 @@ def test_certificate_that_another_manager_wrote_is_noticed():
 def test_every_kind_is_judged_or_has_a_reason():
     assert {*risks.PREDICATES, *UNJUDGED} == KINDS.keys()
     assert not set(risks.PREDICATES) & set(UNJUDGED)
+
+
+@pytest.mark.parametrize("mode", ApplyMode)
+@pytest.mark.parametrize("field", ["parallelism: 3, suspend: true", "parallelism: 1"])
+def test_pods_of_a_job_that_are_deleted_are_counted(mode, field):
+    spec = "template: {spec: {restartPolicy: Never, containers: [{name: c, image: 'c:1'}]}}}"
+    job = f"{{apiVersion: batch/v1, kind: Job, metadata: {{name: j}}, spec: {{parallelism: 3, {spec}}}"
+    after = job.replace("parallelism: 3", field)
+    planned = plan_after(job, lambda live: {**live, "status": {"active": 2}}, after, mode)
+    told = {risk.kind.slug for risk in planned.change.risks}
+
+    assert "job-pods-deleted" in told
+    assert list(risks.find_wrong(risks.Facts(planned), told)) == []
+    assert list(risks.find_wrong(risks.Facts(planned), told - {"job-pods-deleted"})) == ["job-pods-deleted is missing"]
