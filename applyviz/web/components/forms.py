@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from django import forms
 from django.db.models import QuerySet
 from django.utils.functional import Promise
+from django.utils.text import capfirst
 
 from applyviz.workflow.foundation.errors import FieldRefusedError, WorkflowError
 
@@ -44,17 +46,29 @@ def offer_rows(form: forms.BaseForm, name: str, rows: QuerySet[Any]) -> None:
     field.queryset = rows
 
 
+@dataclass
+class FormRefusal:
+    """How the page that shows a refused form again is answered: the status of the last refusal."""
+
+    status: int = 422
+
+
 @contextmanager
 def show_refusal(
     form: forms.BaseForm, field: str | None = None, *, only: type[WorkflowError] = WorkflowError
-) -> Iterator[None]:
-    """Show the refusal of a use case at a field, or above the form; what comes after the use case is skipped."""
+) -> Iterator[FormRefusal]:
+    """Show the refusal of a use case at its field, at `field`, or above the form; what comes after it is skipped."""
+    refusal = FormRefusal()
     try:
-        yield
+        yield refusal
     except only as error:
-        form.add_error(field, str(error))
+        refusal.status = error.status
+        if isinstance(error, FieldRefusedError) and field is None:
+            refuse_field(form, error)
+        else:
+            form.add_error(field, capfirst(str(error)))
 
 
 def refuse_field(form: forms.BaseForm, error: FieldRefusedError) -> None:
     """Show a refusal at its field, or above the form that does not show the field."""
-    form.add_error(error.field if error.field in form.fields else None, str(error))
+    form.add_error(error.field if error.field in form.fields else None, capfirst(str(error)))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from applyviz.workflow.foundation.errors import NotValidError
+from applyviz.workflow.foundation.errors import FieldRefusedError
 from applyviz.workflow.foundation.scopes import PATTERN
 
 
@@ -19,12 +19,14 @@ class Scope:
     is_cluster_scoped: bool = True
 
     def check(self) -> None:
-        """Raise `NotValidError` for a pattern that matches nothing."""
-        for pattern in (self.cluster_pattern, self.namespace_pattern):
+        """Raise `FieldRefusedError` for a pattern that matches nothing."""
+        for name in ("cluster_pattern", "namespace_pattern"):
+            pattern = getattr(self, name)
             if not PATTERN.fullmatch(pattern):
-                raise NotValidError(
+                raise FieldRefusedError(
+                    name,
                     _("%(pattern)r is not a valid pattern: use lowercase letters, digits, dots, dashes, `*` and `?`")
-                    % {"pattern": pattern}
+                    % {"pattern": pattern},
                 )
 
     def __str__(self) -> str:

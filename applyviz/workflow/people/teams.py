@@ -23,7 +23,12 @@ from applyviz.records.pending_enums import PendingKind
 from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person, Visitor
-from applyviz.workflow.foundation.errors import NotAllowedError, NotValidError, NotVisibleError
+from applyviz.workflow.foundation.errors import (
+    FieldRefusedError,
+    NotAllowedError,
+    NotValidError,
+    NotVisibleError,
+)
 from applyviz.workflow.foundation.grant_scopes import Scope
 from applyviz.workflow.people import (
     account_links,
@@ -117,7 +122,7 @@ def add_person(*, by: Person, name: str, email: str) -> Invited:
             with transaction.atomic():
                 made = Person.objects.create_user(name)
         except IntegrityError as error:
-            raise NotValidError(_("account %(name)s already exists") % {"name": name}) from error
+            raise FieldRefusedError("name", _("account %(name)s already exists") % {"name": name}) from error
         trail.record(AuditAction.PERSON_ADDED, by=by, about=trail.AuditSubject(), detail={"account": name})
         waiting = set_mail(made, email, by=by) if email else None
         return Invited(made, claims.make_link(made, by=by), waiting is not None)
@@ -207,7 +212,7 @@ def create_team(*, by: Person, slug: str, name: str) -> Team:
             with transaction.atomic():
                 team = Team.objects.create(slug=slug, name=name, created_at=clock.now())
         except IntegrityError as error:
-            raise NotValidError(_("team %(slug)s already exists") % {"slug": slug}) from error
+            raise FieldRefusedError("slug", _("team %(slug)s already exists") % {"slug": slug}) from error
         trail.record(AuditAction.TEAM_CHANGED, by=by, about=trail.AuditSubject(), detail={"team": slug, "made": name})
     return team
 

@@ -26,7 +26,13 @@ from applyviz.records.written_queries import WrittenQuery
 from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import access, row_macs
 from applyviz.workflow.foundation.access import Action, Person, Visitor
-from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
+from applyviz.workflow.foundation.errors import (
+    FieldRefusedError,
+    NotAllowedError,
+    NotPossibleError,
+    NotValidError,
+    NotVisibleError,
+)
 from applyviz.workflow.people import account_links, sign_in
 
 BEGIN = "avz_"
@@ -177,7 +183,7 @@ def make_service_account(*, by: Person, name: str, purpose: str) -> Person:
             with transaction.atomic():
                 made = Person.objects.create_user(name)
         except IntegrityError as error:
-            raise NotValidError(_("account %(name)s already exists") % {"name": name}) from error
+            raise FieldRefusedError("name", _("account %(name)s already exists") % {"name": name}) from error
         service = ServiceAccount(person=made, owner=by, purpose=purpose.strip(), created_at=clock.host_now())
         row_macs.vouch(service)
         service.save(force_insert=True)

@@ -78,7 +78,7 @@ def test_secret_is_replaced_and_the_webhook_removed(root):
 @pytest.mark.parametrize(
     ("values", "text"),
     [
-        ({"repository": "nonsense"}, "enter the https or ssh address"),
+        ({"repository": "nonsense"}, "Enter the https or ssh address"),
         ({"repository": "https://alice:token@github.com/team/shop"}, "user name or token"),
         ({"forge": "bitbucket"}, "not one of the available choices"),
     ],

@@ -148,11 +148,11 @@ def test_rotated_and_removed(as_dana, alice, https):
     [
         ({"address": "https://user:pw@git.example/a"}, "with a user name or token is not fetched"),
         ({"address": "https://10.0.0.1:8443/a"}, "port 443"),
-        ({"address": "http://git.example/a"}, "only https"),
+        ({"address": "http://git.example/a"}, "Only https"),
         ({"secret": "short"}, "at least 8 characters"),
         ({"secret": "with a space in it"}, "at least 8 characters"),
         ({"username": "a:b"}, "no colon"),
-        ({"address": "git@git.example:a/b", "secret": ""}, "enter at least one host key"),
+        ({"address": "git@git.example:a/b", "secret": ""}, "Enter at least one host key"),
         ({"address": "git@git.example:a/b", "host_keys": "x", "secret": ""}, "not a host key"),
         ({"address": "git@git.example:a/b", "secret": "no key"}, "not a private key"),
     ],

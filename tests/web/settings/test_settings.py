@@ -91,7 +91,7 @@ def test_form_of_the_next_version_holds_the_last(as_dana):
         ("freezes", "soon", "expected start, end, zone"),
         ("owners", "everything", "expected a kind or a file and a team"),
         ("owners", "kind:Secret ops", "not a pattern of kinds or files"),
-        ("owners", "kind:core/Secret nobody", "team nobody not found"),
+        ("owners", "kind:core/Secret nobody", "Team nobody not found"),
         ("approvals", "99", "less than or equal to 9"),
         ("cluster_pattern", "Prod Cluster", "is not a valid pattern"),
     ],
@@ -213,7 +213,7 @@ def find_choices(browser, address):
 def test_name_that_is_taken_is_refused(as_dana, bob):
     answer = as_dana.post(reverse("settings:add-person"), {"name": "bob", "email": ""})
 
-    assert (answer.status_code, "account bob already exists" in answer.content.decode()) == (422, True)
+    assert (answer.status_code, "Account bob already exists" in answer.content.decode()) == (422, True)
 
 
 def test_nobody_grants_to_themselves_or_leaves_nobody(as_dana, dana):

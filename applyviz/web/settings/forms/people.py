@@ -11,13 +11,18 @@ from django.utils.translation import gettext_lazy as _
 from applyviz.records.enums import Role
 from applyviz.web.components.forms import offer_choices
 from applyviz.workflow.foundation.access import Visitor
-from applyviz.workflow.people.teams import Scope, list_people, list_teams
+from applyviz.workflow.people.teams import Scope, list_people
 
 
 class PersonForm(forms.Form):
     """A new account."""
 
-    name = forms.RegexField(r"^[\w.@+-]{1,150}$", label=_("Name"))
+    name = forms.RegexField(
+        r"^[\w.@+-]{1,150}$",
+        label=_("Name"),
+        help_text=_("Use letters, digits and @ . + - _, without spaces."),
+        error_messages={"invalid": _("Use letters, digits and @ . + - _, without spaces.")},
+    )
     email = forms.EmailField(label=_("Email address"), required=False)
 
 
@@ -58,13 +63,3 @@ class MemberForm(forms.Form):
         super().__init__(*args, **kwargs)
         names = list_people(for_user=for_user).filter(is_active=True).values_list("username", flat=True)
         offer_choices(self, "person", [(name, name) for name in names if name not in without])
-
-
-class ChoiceOfTeamForm(forms.Form):
-    """A team to grant a role to."""
-
-    team = forms.ChoiceField(label=_("Team"))
-
-    def __init__(self, *args: Any, for_user: Visitor, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        offer_choices(self, "team", [(team.slug, team.name) for team in list_teams(for_user=for_user)])

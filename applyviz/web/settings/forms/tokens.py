@@ -50,6 +50,9 @@ class ServiceAccountForm(forms.Form):
     """A new service account."""
 
     name = forms.RegexField(
-        r"^[a-z0-9][a-z0-9.-]{0,62}$", label=_("Name"), help_text=_("Use lowercase letters, digits, dots and dashes.")
+        r"^[a-z0-9][a-z0-9.-]{0,62}$",
+        label=_("Name"),
+        help_text=_("Use lowercase letters, digits, dots and dashes."),
+        error_messages={"invalid": _("Use lowercase letters, digits, dots and dashes; begin with a letter or digit.")},
     )
     purpose = forms.CharField(label=_("Details"), required=False, max_length=200)

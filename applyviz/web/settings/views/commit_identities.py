@@ -9,9 +9,11 @@ from django.utils.translation import gettext as _
 
 from applyviz.records.git_enums import IdentityKind
 from applyviz.web.components.commit_identities import IdentityForm
+from applyviz.web.components.forms import show_refusal
 from applyviz.web.frame.view_guard import PageRequest, requires
+from applyviz.web.settings.views.account_pages import render_person
 from applyviz.workflow.foundation.access import Action
-from applyviz.workflow.foundation.errors import NotValidError, WorkflowError
+from applyviz.workflow.foundation.errors import WorkflowError
 from applyviz.workflow.people import commit_identities, teams
 
 
@@ -19,19 +21,15 @@ from applyviz.workflow.people import commit_identities, teams
 def link_identity(request: PageRequest, name: str) -> HttpResponse:
     """Link an identity to an account; a second administrator confirms it where there is one."""
     person, form = teams.get_person(name, for_user=request.user), IdentityForm(request.POST)
-    if not form.is_valid():
-        raise NotValidError(_("enter an email address, or a git host and the account there"))
-    kind = IdentityKind(form.cleaned_data["kind"])
-    try:
-        waiting = commit_identities.link(person, kind, form.cleaned_data["value"], by=request.user)
-    except WorkflowError as error:
-        messages.error(request, str(error))
-    else:
-        if waiting is not None:
-            messages.warning(request, _("A second administrator must confirm this. Nothing has changed yet."))
-        else:
-            messages.success(request, _("Identity linked."))
-    return redirect("settings:show-person", name)
+    with show_refusal(form, "value") as refusal:
+        if form.is_valid():
+            kind = IdentityKind(form.cleaned_data["kind"])
+            if commit_identities.link(person, kind, form.cleaned_data["value"], by=request.user) is None:
+                messages.success(request, _("Identity linked."))
+            else:
+                messages.warning(request, _("A second administrator must confirm this. Nothing has changed yet."))
+            return redirect("settings:show-person", name)
+    return render_person(request, person, status=refusal.status, identity_form=form)
 
 
 @requires(Action.MANAGE, "POST")

@@ -12,16 +12,17 @@ from django.utils.translation import gettext as _
 
 from applyviz.records.enums import Role
 from applyviz.records.models import PendingChange
-from applyviz.web.components.commit_identities import IdentityForm, present_identities
+from applyviz.web.components.commit_identities import present_identities
 from applyviz.web.components.forms import show_refusal
 from applyviz.web.frame import reauthentication
 from applyviz.web.frame.view_guard import PageRequest, requires
-from applyviz.web.settings.forms.people import ChoiceOfTeamForm, GrantForm, MailForm, MemberForm, PersonForm, TeamForm
-from applyviz.web.settings.pages.people import PendingRow, present_pending, present_people, present_teams
+from applyviz.web.settings.forms.people import GrantForm, MailForm, MemberForm, PersonForm, TeamForm
+from applyviz.web.settings.pages.people import present_pending, present_people, present_teams
+from applyviz.web.settings.views.account_pages import render_person, render_team
 from applyviz.web.settings.views.settings_page import render_settings
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
-from applyviz.workflow.foundation.errors import NotValidError, NotVisibleError
+from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.people import claims, commit_identities, confirmations, pending_changes, teams
 
 
@@ -67,11 +68,6 @@ def _add_message(request: PageRequest, outcome: object, done: str) -> None:
         messages.success(request, done)
 
 
-def _present_waiting(request: PageRequest, name: str, value: int) -> tuple[PendingRow, ...]:
-    found = pending_changes.list_waiting_of(name, value, for_user=request.user)
-    return present_pending(found, for_user=request.user)
-
-
 @requires(Action.VIEW_ACCOUNTS)
 def list_pending(request: PageRequest) -> HttpResponse:
     """List changes that wait for a second administrator, and claims of commit identities."""
@@ -101,32 +97,19 @@ def decline_pending(request: PageRequest, number: int) -> HttpResponse:
 @requires(Action.VIEW_ACCOUNTS)
 def show_person(request: PageRequest, name: str) -> HttpResponse:
     """Show one account: grants, teams, linked accounts."""
-    person = teams.get_person(name, for_user=request.user)
-    row = present_people([person], for_user=request.user)[0]
-    context = {
-        "person": row,
-        "grant_form": GrantForm(),
-        "team_form": ChoiceOfTeamForm(for_user=request.user),
-        "link_form": MemberForm(for_user=request.user, without=(row.name, *row.same_as)),
-        "identities": present_identities(commit_identities.list_own(person).select_related("person")),
-        "identity_form": IdentityForm(),
-        "mail_form": MailForm(initial={"email": person.email}),
-        "waiting": _present_waiting(request, "person", person.pk),
-        "is_self": person.pk == request.user.pk,
-        "is_unclaimed": not person.has_usable_password() and not hasattr(person, "service"),
-    }
-    return render_settings(request, "person", context)
+    return render_person(request, teams.get_person(name, for_user=request.user))
 
 
 @requires(Action.MANAGE, "POST")
 def grant_to_person(request: PageRequest, name: str) -> HttpResponse:
     """Grant a role to a person."""
     person, form = teams.get_person(name, for_user=request.user), GrantForm(request.POST)
-    if not form.is_valid():
-        raise NotValidError(_("choose a role and a scope"))
-    made = teams.grant_role(Role(form.cleaned_data["role"]), by=request.user, person=person, scope=form.scope)
-    _add_message(request, made, _("Role granted."))
-    return redirect("settings:show-person", name)
+    with show_refusal(form) as refusal:
+        if form.is_valid():
+            made = teams.grant_role(Role(form.cleaned_data["role"]), by=request.user, person=person, scope=form.scope)
+            _add_message(request, made, _("Role granted."))
+            return redirect("settings:show-person", name)
+    return render_person(request, person, status=refusal.status, grant_form=form)
 
 
 @requires(Action.MANAGE, "POST")
@@ -155,12 +138,13 @@ def link_accounts(request: PageRequest, name: str) -> HttpResponse:
     """Link two accounts of one person."""
     person = teams.get_person(name, for_user=request.user)
     form = MemberForm(request.POST, for_user=request.user, without=(name,))
-    if not form.is_valid():
-        raise NotValidError(_("choose the other account"))
-    other = teams.get_person(form.cleaned_data["person"], for_user=request.user)
-    made = teams.link_accounts([person, other], by=request.user)
-    _add_message(request, made, _("Accounts linked; they now count as one person for approvals."))
-    return redirect("settings:show-person", name)
+    with show_refusal(form, "person") as refusal:
+        if form.is_valid():
+            other = teams.get_person(form.cleaned_data["person"], for_user=request.user)
+            made = teams.link_accounts([person, other], by=request.user)
+            _add_message(request, made, _("Accounts linked; they now count as one person for approvals."))
+            return redirect("settings:show-person", name)
+    return render_person(request, person, status=refusal.status, link_form=form)
 
 
 @requires(Action.MANAGE, "POST")
@@ -175,11 +159,12 @@ def unlink_account(request: PageRequest, name: str) -> HttpResponse:
 def set_mail(request: PageRequest, name: str) -> HttpResponse:
     """Change the email address of an account."""
     person, form = teams.get_person(name, for_user=request.user), MailForm(request.POST)
-    if not form.is_valid():
-        raise NotValidError(_("enter an email address"))
-    made = teams.set_mail(person, form.cleaned_data["email"], by=request.user)
-    _add_message(request, made, _("Email address saved."))
-    return redirect("settings:show-person", name)
+    with show_refusal(form, "email") as refusal:
+        if form.is_valid():
+            made = teams.set_mail(person, form.cleaned_data["email"], by=request.user)
+            _add_message(request, made, _("Email address saved."))
+            return redirect("settings:show-person", name)
+    return render_person(request, person, status=refusal.status, mail_form=form)
 
 
 @requires(Action.VIEW)
@@ -206,29 +191,20 @@ def add_team(request: PageRequest) -> HttpResponse:
 @requires(Action.VIEW)
 def show_team(request: PageRequest, slug: str) -> HttpResponse:
     """Show one team: members and grants."""
-    team, has_grants = teams.get_team(slug, for_user=request.user), access.can(request.user, Action.VIEW_ACCOUNTS)
-    can_manage = access.can(request.user, Action.MANAGE)
-    context = {
-        "team": present_teams([team], for_user=request.user, has_grants=has_grants)[0],
-        "has_grants": has_grants,
-        "can_manage": can_manage,
-        "waiting": _present_waiting(request, "team", team.pk),
-        "grant_form": GrantForm(),
-        "member_form": MemberForm(for_user=request.user) if can_manage else None,
-    }
-    return render_settings(request, "team", context)
+    return render_team(request, teams.get_team(slug, for_user=request.user))
 
 
 @requires(Action.MANAGE, "POST")
 def add_member(request: PageRequest, slug: str) -> HttpResponse:
     """Add a person to a team."""
     team, form = teams.get_team(slug, for_user=request.user), MemberForm(request.POST, for_user=request.user)
-    if not form.is_valid():
-        raise NotValidError(_("choose a person"))
-    person = teams.get_person(form.cleaned_data["person"], for_user=request.user)
-    made = teams.add_member(team, person, by=request.user)
-    _add_message(request, made, _("%(name)s added to the team.") % {"name": person.get_username()})
-    return redirect("settings:show-team", slug)
+    with show_refusal(form, "person") as refusal:
+        if form.is_valid():
+            person = teams.get_person(form.cleaned_data["person"], for_user=request.user)
+            made = teams.add_member(team, person, by=request.user)
+            _add_message(request, made, _("%(name)s added to the team.") % {"name": person.get_username()})
+            return redirect("settings:show-team", slug)
+    return render_team(request, team, status=refusal.status, member_form=form)
 
 
 @requires(Action.MANAGE, "POST")
@@ -246,11 +222,12 @@ def end_member(request: PageRequest, slug: str, member: int) -> HttpResponse:
 def grant_to_team(request: PageRequest, slug: str) -> HttpResponse:
     """Grant a role to a team."""
     team, form = teams.get_team(slug, for_user=request.user), GrantForm(request.POST)
-    if not form.is_valid():
-        raise NotValidError(_("choose a role and a scope"))
-    made = teams.grant_role(Role(form.cleaned_data["role"]), by=request.user, team=team, scope=form.scope)
-    _add_message(request, made, _("Role granted."))
-    return redirect("settings:show-team", slug)
+    with show_refusal(form) as refusal:
+        if form.is_valid():
+            made = teams.grant_role(Role(form.cleaned_data["role"]), by=request.user, team=team, scope=form.scope)
+            _add_message(request, made, _("Role granted."))
+            return redirect("settings:show-team", slug)
+    return render_team(request, team, status=refusal.status, grant_form=form)
 
 
 @requires(Action.MANAGE, "POST")
