@@ -8,6 +8,7 @@ from playwright.sync_api import Page
 from tests.e2e.test_phone import FIND_SMALL, LEAST, PLAN, SIZE
 
 pytestmark = [pytest.mark.e2e, pytest.mark.long]
+LEAST_ON_A_DESK = 24
 PAGES = [
     f"{PLAN}/graph/?node=deployment/checkout",
     f"{PLAN}/owners/?view=table",
@@ -41,3 +42,34 @@ def test_way_back_from_a_page_that_is_not_there_is_as_large_as_a_thumb(phone):
 
     assert answer is not None
     assert (answer.status, phone.evaluate(FIND_SMALL, LEAST)) == (404, [])
+
+
+def open_everything(page: Page) -> None:
+    """Open every fold of the form of a review, and what its options show."""
+    page.goto("/reviews/new/")
+    page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+    page.get_by_label("Prune by allowlist").check()
+
+
+def test_every_field_of_a_new_review_is_as_large_as_a_thumb(phone):
+    open_everything(phone)
+
+    assert phone.get_by_label("All objects, whatever their labels").is_visible()
+    assert phone.evaluate(FIND_SMALL, LEAST) == []
+
+
+def test_every_field_of_a_new_review_can_be_hit_with_a_mouse(sign_in):
+    desk = sign_in("alice")
+
+    open_everything(desk)
+
+    assert desk.evaluate(FIND_SMALL, LEAST_ON_A_DESK) == []
+
+
+@pytest.mark.parametrize("address", ["/settings/policies/new/", "/settings/webhooks/new/", "/settings/people/bob/"])
+def test_every_field_of_the_settings_can_be_hit_with_a_mouse(sign_in, address):
+    desk = sign_in("dana")
+
+    desk.goto(address)
+
+    assert desk.evaluate(FIND_SMALL, LEAST_ON_A_DESK) == []
