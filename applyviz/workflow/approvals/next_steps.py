@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
-from applyviz.records.enums import PlanState, RunState
+from applyviz.records.enums import PlanState, ReviewState, RunState
 from applyviz.records.models import ApplyRun, Plan
 from applyviz.workflow.foundation.blockers import (
     AccountChanged,
@@ -163,6 +163,8 @@ def find_next(
         return Replan() if run.state in _UNDONE and reader.can_edit else OpenRun(run.number)
     if (newer := _first(blockers, PlanSuperseded)) is not None:
         return OpenNewerPlan(newer.number)
+    if plan.review.state == ReviewState.CLOSED:
+        return AwaitOthers(StepOwner.NOBODY)
     if plan.state == PlanState.PLANNING:
         return AwaitPlan()
     if plan.state == PlanState.FAILED:

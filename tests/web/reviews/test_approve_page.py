@@ -191,3 +191,15 @@ def test_risk_of_the_whole_plan_names_no_object(as_bob, alice):
     answer = as_bob.get(url(plan))
 
     assert (answer.status_code, "Large change" in answer.content.decode()) == (200, True)
+
+
+def test_plan_that_ran_names_its_run_and_who_approved(as_bob, plan, run):
+    make_policy(approvals=3)
+
+    page = reading.text_of(reading.read(as_bob, url(plan)))
+
+    assert "This plan already ran" in page
+    assert f"Run {run.number}: applying" in page
+    assert re.search(rf"Approvals 1 approval, used by run {run.number} bob", page)
+    assert [text for text in ("0 of 1 approval", "0 of 3", "eligible", "right now") if text in page] == []
+    assert reverse("runs:show-run", args=[run.number]) in as_bob.get(url(plan)).content.decode()

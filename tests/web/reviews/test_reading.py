@@ -251,3 +251,18 @@ def test_closing_ends_the_state_reading(alice, team):
     close_review(Review.objects.get(), by=team.alice)
 
     assert "closed" in show(alice, reverse("reviews:list-reviews"))
+    page = read_outlines(alice)
+    assert "Plan review closed" in page
+    assert "This review is closed." in page
+    assert [text for text in ("Reading…", "Plan reading", "and the cluster…") if text in page] == []
+
+
+def test_failed_plan_of_a_closed_review_offers_no_next_plan(alice, team):
+    alice.post(NEW, fill(PADDING))
+    planner.make_plan(Plan.objects.get().pk)
+    close_review(Review.objects.get(), by=team.alice)
+
+    page = read_outlines(alice)
+
+    assert "This review is closed." in page
+    assert [text for text in ("Re-plan", "An author can") if text in page] == []

@@ -22,7 +22,7 @@ from applyviz.engine.risks.model import RiskKind, RiskLevel
 from applyviz.engine.risks.planning.ownership import FORCED
 from applyviz.engine.risks.sentences import title
 from applyviz.records.enums import PlanState, ReviewState
-from applyviz.records.models import ObjectChange, Plan, Resolution
+from applyviz.records.models import ApplyRun, ObjectChange, Plan, Resolution
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
 from applyviz.web.components.object_links import link_change
 from applyviz.web.components.plan_counts import count_effects
@@ -284,6 +284,11 @@ def _list_blockers(plan: Plan, person: Person) -> tuple[Blocker, ...]:
     return (*blockers, *links)
 
 
+def _name_run(run: ApplyRun) -> Blocker:
+    text = _("Run %(number)d: %(state)s") % {"number": run.number, "state": run.get_state_display()}
+    return Blocker(text, reverse("runs:show-run", args=[run.number]))
+
+
 def _can_apply_now(plan: Plan, found: Quorum, person: Person) -> bool:
     """Return whether only this person's own approval is missing."""
     mine = humans.list_teams([person])[person.pk]
@@ -304,7 +309,7 @@ def present_confirmation(plan: Plan, *, for_user: Person) -> Confirmation:
     """Return the approval page."""
     options = options_from_json(plan.options)
     changes = list_rows(plan)
-    found = quorum.count_quorum(plan)
+    found, run = quorum.count_quorum(plan), ApplyRun.objects.filter(plan=plan).first()
     waiting = present_waiting(plan, for_user=for_user)
     starter = waiting.by if waiting is not None and waiting.starts_on_approval else ""
     closed = plan_blockers.find_start_blockers(plan, found.policy)
@@ -326,9 +331,9 @@ def present_confirmation(plan: Plan, *, for_user: Person) -> Confirmation:
         impact=present_impact(plan),
         high_risks=_present_high_risks(plan, changes, found.policy.many_objects),
         lists=_list_operations(plan, changes),
-        blockers=_list_blockers(plan, for_user),
+        blockers=(_name_run(run),) if run else _list_blockers(plan, for_user),
         revert_note=_describe_way_back(changes),
-        approval=present_approval(plan, found),
+        approval=present_approval(plan, found, run),
         can_wait=can_wait(plan),
         must_wait=found.policy.waits_for_rollout,
         can_apply_now=not starter and _can_apply_now(plan, found, for_user),

@@ -6,7 +6,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, SetAction
-from applyviz.records.enums import ClusterKind
+from applyviz.records.enums import ClusterKind, PlanState, ReviewState
 from applyviz.records.models import Plan
 from applyviz.workflow.clusters import impersonation
 
@@ -32,6 +32,11 @@ def name_mode(options: ApplyOptions) -> str | Promise:
 def name_manager(options: ApplyOptions) -> str:
     """Return the field manager of a plan; "" for deletions, which have none."""
     return "" if options.is_deleting else options.field_manager
+
+
+def is_being_planned(plan: Plan) -> bool:
+    """Return whether people wait for a plan: nobody does once its review is closed."""
+    return plan.state == PlanState.PLANNING and plan.review.state != ReviewState.CLOSED
 
 
 def is_deleting(plan: Plan) -> bool:

@@ -15,12 +15,13 @@ from django.utils.translation import ngettext
 from applyviz.engine.planning.model.plan import DELETIONS, Operation
 from applyviz.engine.readiness.workloads import ROLLED_OUT
 from applyviz.engine.requests.options import ApplyOptions
-from applyviz.records.enums import Outcome, PlanState, RunState, VerificationResult, VerificationState
+from applyviz.records.enums import Outcome, PlanState, ReviewState, RunState, VerificationResult, VerificationState
 from applyviz.records.models import ApplyRun, Plan, Verification
 from applyviz.web.components.plan_counts import count_effects
 from applyviz.web.reviews.pages.approval_state import ApprovalState
 from applyviz.web.reviews.pages.plan_names import (
     can_wait,
+    is_being_planned,
     is_deleting,
     is_patching,
     name_identity,
@@ -78,7 +79,9 @@ def _name_stop(plan: Plan, facts: PlanFacts) -> str:
 
 def _step_plan(plan: Plan, facts: PlanFacts, run: ApplyRun | None) -> HeaderStep:
     if plan.state == PlanState.PLANNING:
-        return HeaderStep(_("plan"), StepState.NOW, _("planning") if plan.expected else _("reading"))
+        note = _("planning") if plan.expected else _("reading")
+        is_moving = is_being_planned(plan)
+        return HeaderStep(_("plan"), *((StepState.NOW, note) if is_moving else (StepState.BAD, _("review closed"))))
     if plan.state == PlanState.FAILED:
         return HeaderStep(_("plan"), StepState.BAD, _("failed"))
     if facts.newer and run is None:
@@ -304,6 +307,8 @@ def _present_replan(plan: Plan, approval: ApprovalState, run: ApplyRun | None) -
 
 def _present_others(plan: Plan, approval: ApprovalState, whose: StepOwner) -> Button:
     """Return the button of a step that belongs to somebody else, or to a later moment."""
+    if plan.review.state == ReviewState.CLOSED:
+        return Button(note=_("This review is closed."))
     if plan.state == PlanState.FAILED:
         return Button(_("Re-plan"), note=_("An author can re-plan."))
     if whose is StepOwner.STARTERS:

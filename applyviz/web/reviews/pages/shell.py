@@ -8,12 +8,12 @@ from dataclasses import dataclass, fields, replace
 from django.urls import reverse
 from django.utils.translation import ngettext
 
-from applyviz.records.enums import PlanState
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.web.components.notices import Progress
 from applyviz.web.components.tabs import TabLink
 from applyviz.web.reviews.pages.live_bar import LiveBar, present_live_bar
 from applyviz.web.reviews.pages.plan_context import PlanContext
+from applyviz.web.reviews.pages.plan_names import is_being_planned
 from applyviz.web.reviews.pages.review_header import present_header
 from applyviz.web.reviews.pages.review_parts import ReviewHeader
 from applyviz.web.reviews.pages.strip import Strip, present_strip
@@ -49,7 +49,7 @@ def _name_reading(plan: Plan) -> str:
 
 
 def _present_progress(plan: Plan, changes: Sequence[ObjectChange]) -> Progress | None:
-    if plan.state != PlanState.PLANNING:
+    if not is_being_planned(plan):
         return None
     done, expected = len(changes), plan.expected
     if not expected:
@@ -70,7 +70,7 @@ def present_shell(context: PlanContext, tab: ReviewTab | None) -> Shell:
         strip=present_strip(context),
         tabs=present_tabs(context, tab),
         progress=_present_progress(plan, context.changes),
-        poll_url=link_tab(plan, tab) if tab and plan.state == PlanState.PLANNING else "",
+        poll_url=link_tab(plan, tab) if tab and is_being_planned(plan) else "",
         events_url=f"{events_url}?after={len(context.changes)}",
         tab_name=tab.value if tab else "",
         live=present_live_bar(plan, for_user=context.person),

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.utils.formats import date_format
 from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from applyviz import clock
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.records.models import Plan
+from applyviz.records.models import ApplyRun, Approval, Plan
 from applyviz.web.components.badges import OBJECT_STYLES
 from applyviz.web.components.notices import Notice
 from applyviz.web.components.requested_reviewers import ReviewerRow, present_requested
@@ -35,7 +37,7 @@ class GivenRow:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalForPage:
-    """Required, given and possible approvals."""
+    """Required, given and possible approvals; with `is_spent`, only those that a run spent, and no policy."""
 
     policy: str
     needs: tuple[str, ...]
@@ -43,15 +45,37 @@ class ApprovalForPage:
     may: tuple[str, ...]
     may_more: int
     requested: tuple[ReviewerRow, ...]
+    is_spent: bool = False
 
 
-def present_approval(plan: Plan, found: Quorum) -> ApprovalForPage:
+def _present_given(approvals: Iterable[Approval]) -> tuple[GivenRow, ...]:
+    return tuple(GivenRow(a.by_name, a.note, a.created_at, a.expires_at) for a in approvals)
+
+
+def _present_spent(run: ApplyRun) -> ApprovalForPage:
+    """Return the approvals that a run spent: the policy of today says nothing about them."""
+    spent = list(run.approvals.order_by("pk"))
+    text = ngettext("%(n)d approval, used by run %(number)d", "%(n)d approvals, used by run %(number)d", len(spent))
+    return ApprovalForPage(
+        policy="",
+        needs=(text % {"number": run.number, "n": len(spent)},),
+        given=_present_given(spent),
+        may=(),
+        may_more=0,
+        requested=(),
+        is_spent=True,
+    )
+
+
+def present_approval(plan: Plan, found: Quorum, run: ApplyRun | None) -> ApprovalForPage:
     """Return the summary of approvals."""
+    if run is not None:
+        return _present_spent(run)
     may = [person.get_username() for person in quorum.list_candidates(plan)]
     return ApprovalForPage(
         policy=describe_policy(found.policy),
         needs=tuple(describe_progress(need.demand, missing=need.missing) for need in found.needs),
-        given=tuple(GivenRow(a.by_name, a.note, a.created_at, a.expires_at) for a in found.approvals),
+        given=_present_given(found.approvals),
         may=tuple(may[:_SHOWN]),
         may_more=max(0, len(may) - _SHOWN),
         requested=present_requested(plan.review, requested_reviewers.find_reviewers(plan, found)),
