@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
 from applyviz import clock
@@ -75,10 +75,11 @@ class Invited:
     is_mail_pending: bool = False
 
 
-def list_people(*, for_user: Visitor) -> QuerySet[Person]:
-    """Return all accounts; for administrators and auditors."""
+def list_people(*, for_user: Visitor, text: str = "") -> QuerySet[Person]:
+    """Return the accounts whose name or address contains a text, "" for all; for administrators and auditors."""
     access.require(for_user, Action.VIEW_ACCOUNTS)
-    return Person.objects.order_by("username")
+    found = Person.objects.order_by("username")
+    return found.filter(Q(username__icontains=text) | Q(email__icontains=text)) if text else found
 
 
 def get_person(name: str, *, for_user: Visitor) -> Person:

@@ -13,7 +13,8 @@ from django.utils.translation import gettext as _
 from applyviz.records.enums import Role
 from applyviz.records.models import PendingChange
 from applyviz.web.components.commit_identities import present_identities
-from applyviz.web.components.forms import show_refusal
+from applyviz.web.components.forms import SearchForm, show_refusal
+from applyviz.web.components.pagers import ListPage, cut_page
 from applyviz.web.frame import reauthentication
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.settings.forms.people import GrantForm, MailForm, MemberForm, PersonForm, TeamForm
@@ -25,13 +26,17 @@ from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.people import claims, commit_identities, confirmations, pending_changes, teams
 
+_PER_PAGE = 50
+
 
 @requires(Action.VIEW_ACCOUNTS)
 def list_people(request: PageRequest) -> HttpResponse:
-    """List all accounts with their roles."""
-    rows = present_people(teams.list_people(for_user=request.user), for_user=request.user)
-    context = {"rows": rows}
-    return render_settings(request, "people", context)
+    """List accounts with their roles, in pages; `q` is a part of a name or an address."""
+    text = SearchForm.read(request.GET)
+    cut = cut_page(teams.list_people(for_user=request.user, text=text), request.GET.get("page"), _PER_PAGE)
+    query = f"&{urlencode({'q': text})}" if text else ""
+    page = ListPage.of(cut, present_people(cut.object_list, for_user=request.user), query)
+    return render_settings(request, "people", {"page": page, "text": text})
 
 
 @requires(Action.MANAGE, "GET", "POST")
@@ -169,11 +174,11 @@ def set_mail(request: PageRequest, name: str) -> HttpResponse:
 
 @requires(Action.VIEW)
 def list_teams(request: PageRequest) -> HttpResponse:
-    """List all teams and their members."""
+    """List teams and their members, in pages."""
     has_grants = access.can(request.user, Action.VIEW_ACCOUNTS)
-    rows = present_teams(teams.list_teams(for_user=request.user), for_user=request.user, has_grants=has_grants)
-    context = {"rows": rows, "has_grants": has_grants}
-    return render_settings(request, "teams", context)
+    cut = cut_page(teams.list_teams(for_user=request.user), request.GET.get("page"), _PER_PAGE)
+    page = ListPage.of(cut, present_teams(cut.object_list, for_user=request.user, has_grants=has_grants))
+    return render_settings(request, "teams", {"page": page, "has_grants": has_grants})
 
 
 @requires(Action.MANAGE, "GET", "POST")
