@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from functools import wraps
 from typing import Concatenate, ParamSpec, cast
+from urllib.parse import urlsplit, urlunsplit
 
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
@@ -18,7 +19,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
-from django.views.decorators.http import require_http_methods
+from django.utils.translation import gettext as _
 from django_htmx.middleware import HtmxDetails
 
 from applyviz import moments
@@ -47,13 +48,14 @@ PageView = Callable[Concatenate[PageRequest, P], HttpResponseBase]
 def requires(action: Action, *methods: str) -> Callable[[PageView[P]], View[P]]:
     """Declare the right that a view needs and the methods it accepts (only GET by default)."""
 
+    taken = methods or ("GET", "HEAD")
+
     def decorate(view: PageView[P]) -> View[P]:
-        @require_http_methods(list(methods or ("GET", "HEAD")))
         @wraps(view)
         def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+            if (early := _answer_early(request, action, taken)) is not None:
+                return early
             is_public = access.is_public(action)
-            if not is_public and not request.user.is_authenticated:
-                return redirect_to_login(request.get_full_path())
             is_reading = request.method in ("GET", "HEAD")
             try:
                 with moments.at_one_moment() if is_reading else nullcontext():
@@ -77,10 +79,35 @@ def requires(action: Action, *methods: str) -> Callable[[PageView[P]], View[P]]:
 
         # The tests that visit every address read this.
         guarded.access = action  # type: ignore[attr-defined]
-        guarded.methods = methods or ("GET", "HEAD")  # type: ignore[attr-defined]
+        guarded.methods = taken  # type: ignore[attr-defined]
         return cast("View[P]", guarded)
 
     return decorate
+
+
+def _find_way_back(request: HttpRequest) -> str:
+    """Return where a sign-in leads: to the address itself, or to the page of a form that was sent too late."""
+    if request.method in ("GET", "HEAD"):
+        return request.get_full_path()
+    page = urlsplit(request.headers.get("Referer", ""))
+    return urlunsplit(("", "", page.path or "/", page.query, "")) if page.netloc == request.get_host() else "/"
+
+
+def _refuse_method(request: HttpRequest, taken: tuple[str, ...]) -> HttpResponse:
+    """Return the page for an address that takes no such request, as when a person opens one that only takes forms."""
+    reason = _("this address only takes a form. Go back and use the button of its page.")
+    response = render_refusal(request, 405, reason)
+    response["Allow"] = ", ".join(taken)
+    return response
+
+
+def _answer_early(request: HttpRequest, action: Action, taken: tuple[str, ...]) -> HttpResponse | None:
+    """Return the answer of a request that no view sees: of another method, or by nobody; None for any other."""
+    if request.method not in taken:
+        return _refuse_method(request, taken)
+    if access.is_public(action) or request.user.is_authenticated:
+        return None
+    return redirect_to_login(_find_way_back(request))
 
 
 def is_fragment(request: HttpRequest) -> bool:
