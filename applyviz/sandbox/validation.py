@@ -56,8 +56,14 @@ _NAME_RULES: Mapping[str, Callable[[str], list[str]]] = {
     "rolebindings": path_segment_problems,
     "clusterroles": path_segment_problems,
     "clusterrolebindings": path_segment_problems,
-    "customresourcedefinitions": lambda name: [],
+    "poddisruptionbudgets": path_segment_problems,
+    "events": path_segment_problems,
+    "events.events.k8s.io": subdomain_problems,
+    "certificatesigningrequests": path_segment_problems,
+    "statefulsets": label_problems,
     "cronjobs": jobs.cron_job_name_problems,
+    "replicationcontrollers": lambda name: subdomain_problems(name, "bytes"),
+    "deviceclasses": lambda name: subdomain_problems(name, "bytes"),
 }
 _CREATE: Mapping[str, Rule] = {
     **workloads.CREATE,
@@ -107,7 +113,8 @@ _WHOLE_ON_UPDATE = frozenset(
 
 
 def _name_problems(target: ResourceTarget, name: str) -> list[str]:
-    rule = _NAME_RULES.get(target.plural, subdomain_problems) if target.struct is not None else subdomain_problems
+    named = (f"{target.plural}.{target.group}", target.plural) if target.struct is not None else ()
+    rule = next((_NAME_RULES[one] for one in named if one in _NAME_RULES), subdomain_problems)
     return rule(name) if name else []
 
 

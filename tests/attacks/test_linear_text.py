@@ -20,7 +20,7 @@ from applyviz.guide.owned import own_fields
 from applyviz.kubernetes.parity.line_differences import render_differences
 from applyviz.kubernetes.parity.status import StatusError
 from applyviz.kubernetes.v1_36.warnings.kinds import list_warnings
-from applyviz.sandbox.api.selectors import read_label_selector
+from applyviz.sandbox.api.label_selectors import parse_label_selector
 from applyviz.sandbox.cel.programs import evaluate
 from applyviz.sandbox.cel.values import CelError
 from applyviz.sandbox.schema.formats import has_format
@@ -33,7 +33,7 @@ LIVE = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
 
 def select(text: str) -> None:
     with pytest.raises(StatusError):
-        read_label_selector(text)
+        parse_label_selector(text)
 
 
 def own(text: str) -> None:

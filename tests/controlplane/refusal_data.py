@@ -1,7 +1,7 @@
 """Refusals of a real server as data, so that the sandbox can be held to them where there is no server.
 
-`named.json` has the requests of `refusal-named.yaml` with the server's answers, `sample.jsonl.gz` random ones, one for
-every form of message that the server has. Both lie in `tests/sandbox/data`.
+`named.json` has the requests of `refusal-named.yaml` and `refusal-requests.yaml` with the server's answers,
+`sample.jsonl.gz` random ones, one for every form of message that the server has. Both lie in `tests/sandbox/data`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ _WHAT_VARIES = re.compile(r'"(?:[^"\\]|\\.)*"|\d+|map\[.*\]|\{.*\}|[a-z]\w*(?:\.
 
 def list_named() -> list[tuple[str, Wire]]:
     """The named requests."""
-    entries = yaml.safe_load((FOLDER / "refusal-named.yaml").read_text(encoding="utf-8"))
+    files = [FOLDER / name for name in ("refusal-named.yaml", "refusal-requests.yaml")]
+    entries = [entry for file in files for entry in yaml.safe_load(file.read_text(encoding="utf-8"))]
     collections = {place.collection.rpartition("/")[2]: place.collection for place in list_places()}
     return [(entry["name"], _make_wire(entry, collections)) for entry in entries]
 
@@ -36,10 +37,13 @@ def list_named() -> list[tuple[str, Wire]]:
 def _make_wire(entry: dict[str, str], collections: dict[str, str]) -> Wire:
     method, path = entry["send"].split(" ", 1)
     plural, _, name = path.partition("/")
-    query = {**_QUERY, **dict(parse_qsl(entry.get("query", "")))}
+    query = {
+        **({} if entry.get("plain") else _QUERY),
+        **dict(parse_qsl(entry.get("query", ""), keep_blank_values=True)),
+    }
     content_type = entry.get("type", JSON)
-    whole = f"{collections[plural]}/{name}" if name else collections[plural]
-    return Wire(method, whole, urlencode(query), _TYPES.get(content_type, content_type), entry["body"].encode())
+    whole = path if path.startswith("/") else "/".join(filter(None, (collections[plural], name)))
+    return Wire(method, whole, urlencode(query), _TYPES.get(content_type, content_type), entry.get("body", "").encode())
 
 
 def to_json(name: str, wire: Wire, reply: Reply) -> dict[str, Any]:

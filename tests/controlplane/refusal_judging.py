@@ -15,6 +15,7 @@ from tests.controlplane.refusal_sides import Reply
 _MADE_UP = (
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "UID"),
     (re.compile(r"(resourceVersion\W{1,12})\d+"), r"\1VERSION"),
+    (re.compile(r"(ResourceVersion in record \()\d+"), r"\1VERSION"),
     (re.compile(r"((?:creationTimestamp|time|lastTransitionTime)\W{1,12})\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"), r"\1TIME"),
     (re.compile(r"\b10\.\d+\.\d+\.\d+\b"), "ADDRESS"),
     (re.compile(r"(cannot decode !!\w+) `[^`]*`"), r"\1"),

@@ -59,21 +59,21 @@ def _matches(pattern: str, text: str) -> bool:
     return re.fullmatch(pattern, text) is not None
 
 
-def subdomain_problems(text: str) -> list[str]:
-    """Return why a text is not a DNS-1123 subdomain."""
-    problems = ["must be no more than 253 bytes"] if len(text) > 253 else []
+def subdomain_problems(text: str, unit: str = "characters") -> list[str]:
+    """Return why a text is not a DNS-1123 subdomain; `unit` is the word that its longest length is counted in."""
+    problems = [f"must be no more than 253 {unit}"] if len(text) > 253 else []
     return problems if _matches(_SUBDOMAIN, text) else [*problems, SUBDOMAIN_MESSAGE]
 
 
 def underscored_subdomain_problems(text: str) -> list[str]:
     """Return why a text is not a DNS-1123 subdomain whose labels may begin with `_` and have more of them inside."""
-    problems = ["must be no more than 253 bytes"] if len(text) > 253 else []
+    problems = ["must be no more than 253 characters"] if len(text) > 253 else []
     return problems if _matches(_UNDERSCORED, text) else [*problems, _UNDERSCORED_MESSAGE]
 
 
 def label_problems(text: str) -> list[str]:
     """Return why a text is not a DNS-1123 label."""
-    problems = ["must be no more than 63 bytes"] if len(text) > 63 else []
+    problems = ["must be no more than 63 characters"] if len(text) > 63 else []
     if _matches(_LABEL, text):
         return problems
     if "." in text and _matches(_SUBDOMAIN, text):
@@ -83,7 +83,7 @@ def label_problems(text: str) -> list[str]:
 
 def label_1035_problems(text: str) -> list[str]:
     """Return why a text is not a DNS-1035 label."""
-    problems = ["must be no more than 63 bytes"] if len(text) > 63 else []
+    problems = ["must be no more than 63 characters"] if len(text) > 63 else []
     return problems if _matches(_LABEL_1035, text) else [*problems, LABEL_1035_MESSAGE]
 
 
@@ -105,7 +105,7 @@ def qualified_name_problems(text: str, word: str = "a qualified name") -> list[s
         problems += (
             ["prefix part must be non-empty"]
             if not prefix
-            else [f"prefix part {p}" for p in subdomain_problems(prefix)]
+            else [f"prefix part {p}" for p in subdomain_problems(prefix, "bytes")]
         )
     if not name:
         problems.append("name part must be non-empty")
@@ -122,7 +122,7 @@ def label_value_problems(text: str) -> list[str]:
 
 def config_key_problems(text: str) -> list[str]:
     """Return why a text is not a key of a ConfigMap or Secret."""
-    problems = ["must be no more than 253 bytes"] if len(text) > 253 else []
+    problems = ["must be no more than 253 characters"] if len(text) > 253 else []
     if not _matches(_CONFIG_KEY, text):
         problems.append(_CONFIG_KEY_MESSAGE)
     if text in (".", ".."):

@@ -185,12 +185,12 @@ class Sandbox:
             return self._act_on_collection(request, route, target, user, payload)
         if route.subresource == "scale":
             if method == "GET":
-                answer = read_object(self._cluster, route, target)
+                answer = read_object(self._cluster, request, route, target)
                 return Answer(200, render_scale(target, answer.body))
             if method in ("PUT", "PATCH"):
                 return write_scale(self._cluster, self._writer, request, route, target, user, payload)
         elif method == "GET":
-            return read_object(self._cluster, route, target)
+            return read_object(self._cluster, request, route, target)
         elif method == "PUT":
             return self._writer.replace(request, route, target, user, payload)
         elif method == "PATCH":

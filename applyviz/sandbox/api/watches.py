@@ -21,7 +21,8 @@ from applyviz.kubernetes.parity.status import (
     forbidden,
     invalid_object,
 )
-from applyviz.sandbox.api.reads import read_selection, select_at_revision
+from applyviz.sandbox.api.list_options import read_selection
+from applyviz.sandbox.api.reads import select_at_revision
 from applyviz.sandbox.storage.cluster import SandboxCluster
 from applyviz.sandbox.storage.resources import ResourceTarget
 from applyviz.sandbox.storage.store import StoredChange
@@ -75,7 +76,7 @@ def start_watch(cluster: SandboxCluster, target: ResourceTarget, namespace: str,
     since = _read_revision(query.get("resourceVersion", ""))
     if initial != "true" and (since or initial == "false"):
         return continue_watch(cluster, target, namespace, query, since or cluster.store.revision())
-    items, revision = select_at_revision(cluster, target, namespace, query)
+    items, revision = select_at_revision(cluster, target, namespace, read_selection(target, query))
     events = [WatchEvent(ADDED, _typed(target, o)) for o in items]
     if has_bookmarks(query):
         events.append(bookmark(target, revision, is_initial_end=True))

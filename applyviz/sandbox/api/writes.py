@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from applyviz.engine.objects.errors import ConflictError, OwnershipError
 from applyviz.engine.objects.exchange import APPLY_PATCH, Answer, Request
+from applyviz.engine.objects.golang import read_digits
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, MutableObject, clone, is_same_json
@@ -140,10 +141,10 @@ class Writer:
         with _warning(body.warnings):
             check_identity(route, target, body.obj, is_create=True)
             _keep_sent_entries(body.obj, payload)
-            if body.obj["metadata"].pop("resourceVersion", "") not in ("", ANY_VERSION):
-                raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
+            version = body.obj["metadata"].pop("resourceVersion", "")
             book(write, write.target.kind, None, body.obj, self._cluster.now())
-            return self._store_new(write, body)
+            # Only the storage minds a version, and a dry run does not reach it; one that is no number is none.
+            return self._store_new(write, body, is_refused=bool(read_digits(version)))
 
     def replace(self, request: Request, route: Route, target: ResourceTarget, user: str, payload: Payload) -> Answer:
         """PUT of an object or of its status."""
@@ -213,7 +214,7 @@ class Writer:
             namespace = self._cluster.store.get(namespace_key(write.namespace))
             yield from refuse_admin_access(write.target.plural, obj, namespace)
 
-    def _store_new(self, write: StoredWrite, body: Body) -> Answer:
+    def _store_new(self, write: StoredWrite, body: Body, *, is_refused: bool = False) -> Answer:
         cluster, target, obj = self._cluster, write.target, body.obj
         meta = obj["metadata"]
         self._check_namespace(write, obj)
@@ -231,11 +232,13 @@ class Writer:
         _refuse_invalid(write, obj, list(check_levels(target, obj, None)))
         body = _warn(write, body, None)
         with _warning(body.warnings):
-            return self._admit_new(write, body)
+            return self._admit_new(write, self._judge(write, body, None), is_refused=is_refused)
 
-    def _admit_new(self, write: StoredWrite, body: Body) -> Answer:
+    def _admit_new(self, write: StoredWrite, body: Body, *, is_refused: bool) -> Answer:
         cluster, target, obj = self._cluster, write.target, body.obj
-        body, meta = self._judge(write, body, None), obj["metadata"]
+        meta = obj["metadata"]
+        if is_refused and not write.options.is_dry_run:
+            raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
         if cluster.store.get(target.key(write.namespace, meta["name"])) is not None:
             raise already_exists(target.group, target.plural, meta["name"])
         self._allot(write, obj, None)

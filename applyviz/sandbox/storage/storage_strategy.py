@@ -83,7 +83,7 @@ def keep_empty(target: ResourceTarget, obj: JSONObject, written: JSONObject) -> 
     """Return the object as the rules of its kind see it: with the empty values that are written but not stored."""
     for *parents, name in _RULED_EMPTY.get(target.plural, ()) if target.struct is not None else ():
         value = get_at(written, (*parents, name))
-        if value in ([], {}) and get_at(obj, parents) is not None:
+        if value in ([], {}) and get_at(obj, parents) is not None and not get_at(obj, (*parents, name)):
             obj = clone(obj)
             get_at(obj, parents)[name] = value
     return obj

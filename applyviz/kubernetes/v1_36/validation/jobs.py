@@ -41,7 +41,7 @@ _LOCAL = "timeZone must be an explicit time zone as defined in https://www.iana.
 
 def cron_job_name_problems(name: str) -> list[str]:
     """Return the problems of a CronJob's name, which leaves room for the suffix of its Jobs."""
-    return ["must be no more than 52 characters"] if len(name) > 52 else subdomain_problems(name)
+    return [*subdomain_problems(name), *(["must be no more than 52 characters"] if len(name) > 52 else ())]
 
 
 def _validate_job_spec(spec: JSONObject, path: str) -> Iterator[FieldError]:
