@@ -37,6 +37,7 @@ from applyviz.kubernetes.v1_36.validation import (
     webhooks,
     workloads,
 )
+from applyviz.kubernetes.v1_36.validation.statuses import validate_status
 from applyviz.sandbox.expressions import validate_expressions
 from applyviz.sandbox.schema import structural
 from applyviz.sandbox.schema.definition_schemas import check_schema
@@ -211,7 +212,13 @@ def validate_update(
         update = _UPDATE.get(target.plural)
         yield from chain(create(obj) if create else (), update(obj, live) if update else ())
         yield from chain(_validate_schemas(target, obj), validate_expressions(target, obj))
-    elif target.plural == "services":
+    elif subresource == "status":
+        yield from validate_status(target.plural, obj, live)
+        yield from _validate_balancer(target, obj)
+
+
+def _validate_balancer(target: ResourceTarget, obj: JSONObject) -> Iterator[FieldError]:
+    if target.plural == "services":
         is_balanced = get_at(obj, ("spec", "type")) == "LoadBalancer"
         if get_at(obj, ("status", "loadBalancer", "ingress")) and not is_balanced:
             yield forbidden("status.loadBalancer.ingress", "may only be used when `spec.type` is 'LoadBalancer'")

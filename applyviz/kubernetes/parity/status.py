@@ -164,7 +164,12 @@ def not_found(group: str, plural: str, name: str) -> StatusError:
 
 
 def no_such_path() -> StatusError:
-    """Return the 404 of a path that the server does not serve."""
+    """Return the 404 of a path that a group of the server does not serve."""
+    return StatusError(404, "NotFound", "the server could not find the requested resource", has_details=True)
+
+
+def no_such_page() -> StatusError:
+    """Return the 404 of a path of no group: over HTTP it is a page of text, which clients read as this `Status`."""
     return StatusError(404, "NotFound", "the server could not find the requested resource")
 
 
@@ -200,9 +205,15 @@ def forbidden_request(
     return StatusError(403, "Forbidden", message, name, group, plural, causes)
 
 
-def method_not_allowed(group: str, plural: str) -> StatusError:
-    """Return a 405: the resource does not support the verb."""
+def method_not_allowed() -> StatusError:
+    """Return a 405: no route of the path has the method."""
     message = "the server does not allow this method on the requested resource"
+    return StatusError(405, "MethodNotAllowed", message, has_details=True)
+
+
+def method_not_supported(group: str, plural: str, verb: str) -> StatusError:
+    """Return a 405: a custom resource does not support the verb."""
+    message = f'{verb} is not supported on resources of kind "{_qualified(plural, group)}"'
     return StatusError(405, "MethodNotAllowed", message, "", group, plural)
 
 

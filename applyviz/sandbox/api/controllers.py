@@ -13,8 +13,8 @@ from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
 from applyviz.kubernetes.parity.status import StatusError
 from applyviz.sandbox.api import admission_policies
 from applyviz.sandbox.api.access_reviews import RequestUser
+from applyviz.sandbox.api.delete_options import DeleteOptions
 from applyviz.sandbox.api.deletes import Deleter
-from applyviz.sandbox.api.write_options import DeleteOptions
 from applyviz.sandbox.lifecycle.finalizers import find_target, is_deleted, release, update_metadata
 from applyviz.sandbox.lifecycle.garbage import GarbageCollector
 from applyviz.sandbox.lifecycle.grace_periods import has_ended, take_ended

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONObject, MutableObject, clone
+from applyviz.kubernetes.parity.payloads import Payload
 from applyviz.kubernetes.parity.status import StatusError, conflict, forbidden_request
 from applyviz.sandbox.api.admission_policies import Attempt, judge
+from applyviz.sandbox.api.delete_options import DeleteOptions, read_delete_options
 from applyviz.sandbox.api.reads import select_items
-from applyviz.sandbox.api.write_options import DeleteOptions, read_delete_options
 from applyviz.sandbox.lifecycle.finalizers import FOREGROUND, ORPHAN, is_deleted
 from applyviz.sandbox.lifecycle.grace_periods import note_end, shift
 from applyviz.sandbox.storage.cluster import SandboxCluster
@@ -41,18 +42,18 @@ class Deleter:
     def __init__(self, cluster: SandboxCluster) -> None:
         self._cluster = cluster
 
-    def delete(self, request: Request, route: Route, target: ResourceTarget) -> Answer:
+    def delete(self, request: Request, route: Route, target: ResourceTarget, payload: Payload) -> Answer:
         """DELETE of one object."""
-        options = read_delete_options(request)
+        options = read_delete_options(request, payload)
         live = self._cluster.get(target, route.namespace, route.name)
         self._check(target, live, options)
         warnings = self.judge(target, live, is_dry_run=options.is_dry_run)
         return Answer(200, self.remove(target, live, options), warnings)
 
-    def delete_collection(self, request: Request, route: Route, target: ResourceTarget) -> Answer:
+    def delete_collection(self, request: Request, route: Route, target: ResourceTarget, payload: Payload) -> Answer:
         """DELETE of all objects that the selectors match."""
-        options = read_delete_options(request)
         items = select_items(self._cluster, target, route.namespace, request.query)
+        options = read_delete_options(request, payload)
         warnings: list[str] = []
         for item in items:
             self._check(target, item, options)

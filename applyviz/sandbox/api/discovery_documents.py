@@ -25,6 +25,7 @@ VERSION: Mapping[str, str] = {
     "compiler": "gc",
     "platform": "linux/amd64",
 }
+_HEALTH = ("/healthz", "/livez", "/readyz")
 _STATUS_VERBS = ["get", "patch", "update"]
 
 
@@ -131,12 +132,18 @@ def find_aggregated(path: str, cluster: SandboxCluster) -> JSONObject | None:
     return _aggregate(groups) if path == "/apis" else None
 
 
+def answers_any_method(path: str) -> bool:
+    """Return whether the server gives a document whatever the method: health, and the lists of groups."""
+    parts = path.strip("/").split("/")
+    return path in _HEALTH or (parts[0] == "apis" and len(parts) <= 2)
+
+
 def find_document(path: str, cluster: SandboxCluster) -> JSONObject | None:
     """Return a document that belongs to no resource, None if the path has none."""
     path = "/" + path.strip("/")
     if path == "/version":
         return dict(VERSION)
-    if path in ("/healthz", "/livez", "/readyz"):
+    if path in _HEALTH:
         return {"status": "ok"}
     if path == openapi_v2.PATH:
         return openapi_v2.assemble_document()

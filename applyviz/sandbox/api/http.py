@@ -36,6 +36,7 @@ WATCH_SECONDS = 300.0
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _EXTRA = "impersonate-extra-"
 _LOG = "/log"
+_NO_PAGE = b"404 page not found\n"
 _HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
 
 
@@ -128,7 +129,7 @@ class HttpFace:
         accept = headers.get("accept", "")
         if request.path in ("/api", "/apis") and "as=APIGroupDiscoveryList" in accept:
             return _render(Answer(200, self._sandbox.discover(request.path)), _AGGREGATED)
-        if request.path in _HEALTH and request.method in ("GET", "HEAD"):
+        if request.path in _HEALTH:
             return Response(200, [("Content-Type", "text/plain; charset=utf-8")], b"ok")
         if request.path == openapi_v2.PATH and request.method == "GET" and openapi_v2.is_protobuf(accept):
             return Response(200, [("Content-Type", openapi_v2.PROTOBUF)], openapi_v2.encode_document())
@@ -240,7 +241,9 @@ def _read_request(
     payload = Payload(headers.get("content-type", ""), body)
     content_type = payload.media_type if method == "PATCH" else JSON
     value = _read_value(payload) if body and method not in ("GET", "HEAD", "PATCH") else None
-    if content_type == APPLY_PATCH or (method == "PATCH" and path.endswith("/scale")):
+    if method == "DELETE" and body and not isinstance(value, dict):
+        value = {}  # a body, even an empty one, makes the server ignore the query
+    if content_type == APPLY_PATCH:
         value = _read_patch(payload)
     query_map = dict(parse_qsl(query, keep_blank_values=True))
     return Request(method, path, query_map, content_type, value), payload
@@ -285,7 +288,14 @@ def limit_warnings(warnings: Iterable[str]) -> list[str]:
     return found
 
 
+def _is_page(answer: Answer) -> bool:
+    """Return whether a 404 is a page of text: one of a path of no group, which names nothing."""
+    return answer.status == 404 and isinstance(answer.body, Mapping) and "details" not in answer.body
+
+
 def _render(answer: Answer, content_type: str = JSON) -> Response:
+    if _is_page(answer):
+        return Response(404, [("Content-Type", "text/plain; charset=utf-8")], _NO_PAGE)
     headers = [("Content-Type", content_type)]
     headers += [("Warning", _quote_warning(w)) for w in limit_warnings(answer.warnings)]
     return Response(answer.status, headers, json.dumps(answer.body).encode())

@@ -66,12 +66,19 @@ def read_number(query: Mapping[str, str], name: str) -> int:
     return number
 
 
-def find_revision_problem(text: str) -> str:
-    """Return why a text is no resource version, empty text if it is one."""
+def find_number_problem(text: str) -> str:
+    """Return why a text is no unsigned number, empty text if it is one, or is empty."""
     if not text or read_digits(text) is not None:
         return ""
     reason = "value out of range" if is_digits(text) else "invalid syntax"
-    return f"resourceVersion: Invalid value: {quote(text)}: strconv.ParseUint: parsing {quote(text)}: {reason}"
+    return f"strconv.ParseUint: parsing {quote(text)}: {reason}"
+
+
+def find_revision_problem(query: Mapping[str, str]) -> str:
+    """Return why the `resourceVersion` of a query is none, empty text if it is one, or absent."""
+    text = query.get("resourceVersion", "")
+    problem = find_number_problem(text)
+    return f"resourceVersion: Invalid value: {quote(text)}: {problem}" if problem else ""
 
 
 def read_selection(target: ResourceTarget, query: Mapping[str, str]) -> Callable[[MutableObject], bool]:
@@ -120,7 +127,7 @@ def read_list_options(target: ResourceTarget, query: Mapping[str, str]) -> ListO
     read_number(query, "timeoutSeconds")
     limit = read_number(query, "limit")
     is_chosen = _read_selection(target, query, check)
-    if problem := find_revision_problem(query.get("resourceVersion", "")):
+    if problem := find_revision_problem(query):
         raise bad_request(f"invalid resource version: {problem}")
     token = query.get("continue", "")
     return ListOptions(is_chosen, max(limit, 0), _read_token(token) if token else None)

@@ -20,7 +20,7 @@ from applyviz.sandbox.storage.routing import Route
 
 def read_object(cluster: SandboxCluster, request: Request, route: Route, target: ResourceTarget) -> Answer:
     """GET of one object or of its status."""
-    if problem := find_revision_problem(request.query.get("resourceVersion", "")):
+    if problem := find_revision_problem(request.query):
         raise StatusError(500, "", problem)
     return Answer(200, cluster.get(target, route.namespace, route.name))
 

@@ -15,15 +15,16 @@ from datetime import datetime
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONObject
 from applyviz.kubernetes.parity.payloads import Payload
-from applyviz.kubernetes.parity.status import StatusError, bad_request, method_not_allowed, no_such_path, not_found
+from applyviz.kubernetes.parity.status import StatusError, bad_request, method_not_allowed
 from applyviz.kubernetes.v1_36.warnings.kinds import DEPRECATED_RESOURCES
 from applyviz.sandbox.api import admission_policies
 from applyviz.sandbox.api.access_reviews import RequestUser, answer_review
 from applyviz.sandbox.api.controllers import Controllers
 from applyviz.sandbox.api.deletes import Deleter
-from applyviz.sandbox.api.discovery_documents import find_aggregated, find_document
+from applyviz.sandbox.api.discovery_documents import answers_any_method, find_aggregated, find_document
 from applyviz.sandbox.api.reads import list_objects, read_object
 from applyviz.sandbox.api.scale_writes import write_scale
+from applyviz.sandbox.api.shapes import check_shape, find_absence
 from applyviz.sandbox.api.watches import WatchStep, bookmark, continue_watch, has_bookmarks, start_watch
 from applyviz.sandbox.api.writes import Writer
 from applyviz.sandbox.storage import bootstrap
@@ -127,8 +128,8 @@ class Sandbox:
         route = parse_path(request.path)
         target = self.registry.find(route) if route is not None else None
         if route is None or target is None or route.name:
-            raise no_such_path()
-        self._check_shape(request, route, target)
+            raise find_absence(request.path)
+        check_shape(request, route, target)
         return route, target
 
     def discover(self, path: str) -> JSONObject | None:
@@ -139,16 +140,18 @@ class Sandbox:
         route = parse_path(request.path)
         if route is None:
             document = find_document(request.path, self._cluster)
-            if document is None or request.method not in ("GET", "HEAD"):
-                raise no_such_path()
+            if document is None:
+                raise find_absence(request.path)
+            if request.method not in ("GET", "HEAD") and not answers_any_method(request.path):
+                raise method_not_allowed()
             return Answer(200, document)
         review = answer_review(request, route, caller)
         if review is not None:
             return review
         target = self.registry.find(route)
         if target is None:
-            raise no_such_path()
-        self._check_shape(request, route, target)
+            raise find_absence(request.path)
+        check_shape(request, route, target)
         if request.method not in _WRITES or request.is_dry_run:
             return self._act(request, route, target, user, payload)
         with self._store.transaction():
@@ -162,26 +165,13 @@ class Sandbox:
         route = parse_path(request.path)
         target = self.registry.find(route) if route is not None else None
         if route is None or target is None:
-            raise no_such_path()
+            raise find_absence(request.path)
         answer = self._act(request, route, target, MANAGER, Payload(request.content_type, None, request.body))
         return dict(answer.body or {})
 
-    @staticmethod
-    def _check_shape(request: Request, route: Route, target: ResourceTarget) -> None:
-        """Refuse subresources and verbs that the resource does not have."""
-        if route.subresource and route.subresource not in target.resource.subresources:
-            raise no_such_path() if target.struct is not None else not_found(target.group, target.plural, route.name)
-        if route.namespace and not target.resource.is_namespaced:
-            raise no_such_path()
-        if "get" not in target.resource.verbs:
-            raise method_not_allowed(target.group, target.plural)
-        needs_namespace = target.resource.is_namespaced and not route.namespace
-        if needs_namespace and (request.method != "GET" or route.name):
-            raise method_not_allowed(target.group, target.plural)
-
     def _act(self, request: Request, route: Route, target: ResourceTarget, user: str, payload: Payload) -> Answer:
         method = request.method
-        if not route.name:
+        if not route.name or (method == "POST" and target.struct is None and not route.subresource):
             return self._act_on_collection(request, route, target, user, payload)
         if route.subresource == "scale":
             if method == "GET":
@@ -196,8 +186,8 @@ class Sandbox:
         elif method == "PATCH":
             return self._writer.patch(request, route, target, user, payload)
         elif method == "DELETE" and not route.subresource:
-            return self._deleter.delete(request, route, target)
-        raise method_not_allowed(target.group, target.plural)
+            return self._deleter.delete(request, route, target, payload)
+        raise method_not_allowed()
 
     def _act_on_collection(
         self, request: Request, route: Route, target: ResourceTarget, user: str, payload: Payload
@@ -207,7 +197,7 @@ class Sandbox:
                 return list_objects(self._cluster, request, route, target)
             case "POST":
                 return self._writer.create(request, route, target, user, payload)
-            case "DELETE" if "deletecollection" in target.resource.verbs:
-                return self._deleter.delete_collection(request, route, target)
+            case "DELETE":
+                return self._deleter.delete_collection(request, route, target, payload)
             case _:
-                raise method_not_allowed(target.group, target.plural)
+                raise method_not_allowed()

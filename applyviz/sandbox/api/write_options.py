@@ -5,11 +5,9 @@ Rule: `CreateOptions`, `UpdateOptions`, `PatchOptions` of meta.k8s.io/v1 and the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from applyviz.engine.objects.exchange import APPLY_PATCH, Request
-from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.kubernetes.parity.status import (
     FieldError,
     forbidden,
@@ -21,7 +19,6 @@ from applyviz.kubernetes.parity.status import (
 )
 
 _VALIDATIONS = ("", "Ignore", "Strict", "Warn")
-_POLICIES = ("Foreground", "Background", "Orphan")
 _MANAGER_LIMIT = 128
 
 
@@ -72,49 +69,4 @@ def read_options(request: Request, user: str) -> WriteOptions:
         is_dry_run=bool(query.get("dryRun")),
         is_forced="force" in query and query["force"].lower() not in ("false", "0"),
         validation=validation or "Warn",
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteOptions:
-    """The options of a delete; uid and resource version are preconditions."""
-
-    is_dry_run: bool = False
-    policy: str = ""
-    uid: str | None = None
-    resource_version: str | None = None
-    grace: int | None = None
-
-
-def read_delete_options(request: Request) -> DeleteOptions:
-    """Return the options of a delete, from its body and its query.
-
-    - Raises `StatusError` (422) that names every invalid option.
-    """
-    body: JSONObject = request.body if isinstance(request.body, Mapping) else {}
-    # With options in the body the API server ignores the query.
-    query = {} if body else request.query
-    policy = body.get("propagationPolicy") or query.get("propagationPolicy") or ""
-    dry = body.get("dryRun") or [v for v in (query.get("dryRun"),) if v]
-    orphans = body.get("orphanDependents", query.get("orphanDependents"))
-    errors: list[FieldError] = []
-    if policy and orphans is not None:
-        errors.append(
-            invalid("propagationPolicy", policy, "orphanDependents and deletionPropagation cannot be both set")
-        )
-    elif orphans is not None:
-        policy = "Orphan" if orphans in (True, "true", "1") else "Background"
-    if policy and policy not in _POLICIES:
-        errors.append(not_supported("propagationPolicy", policy, [*_POLICIES, "nil"]))
-    if dry and dry != ["All"]:
-        errors.append(not_supported("dryRun", dry, ["All"]))
-    if errors:
-        raise invalid_object("meta.k8s.io", "DeleteOptions", "", errors)
-    grace = body.get("gracePeriodSeconds", query.get("gracePeriodSeconds"))
-    return DeleteOptions(
-        is_dry_run=bool(dry),
-        policy=policy,
-        uid=get_at(body, ("preconditions", "uid")),
-        resource_version=get_at(body, ("preconditions", "resourceVersion")),
-        grace=int(grace) if grace is not None else None,
     )

@@ -38,6 +38,7 @@ from applyviz.kubernetes.v1_36.validation.devices import refuse_admin_access
 from applyviz.kubernetes.v1_36.warnings.kinds import list_warnings
 from applyviz.sandbox.api.admission import admit_create, admit_update, check_levels, refuse_growth
 from applyviz.sandbox.api.admission_policies import Attempt, judge
+from applyviz.sandbox.api.list_options import find_number_problem
 from applyviz.sandbox.api.patching import apply_patch, check_patch_type, check_repeated_keys, read_configuration
 from applyviz.sandbox.api.write_options import WriteOptions, read_options
 from applyviz.sandbox.lifecycle.finalizers import is_released
@@ -160,7 +161,7 @@ class Writer:
             if live is None:
                 body.obj["metadata"].pop("resourceVersion", None)
                 return self._store_new(write, body)
-            _check_uid(write, body.obj, live)
+            check_uid(write, body.obj["metadata"].get("uid"), live["metadata"].get("uid"))
             return self.store_changed(write, body, live)
 
     def patch(self, request: Request, route: Route, target: ResourceTarget, user: str, payload: Payload) -> Answer:
@@ -352,6 +353,8 @@ def _restore_server_fields(obj: MutableObject, live: JSONObject) -> None:
 def _check_version(write: StoredWrite, obj: JSONObject, live: JSONObject) -> None:
     wanted = obj["metadata"].get("resourceVersion") or ""
     target = write.target
+    if problem := find_number_problem(wanted):
+        raise StatusError(500, "", problem)
     if wanted in ("", ANY_VERSION):
         if target.struct is None or target.plural in NO_UNCONDITIONAL_UPDATE:
             error = invalid("metadata.resourceVersion", 0, "must be specified for an update")
@@ -360,15 +363,16 @@ def _check_version(write: StoredWrite, obj: JSONObject, live: JSONObject) -> Non
         raise conflict(target.group, target.plural, write.route.name, MODIFIED)
 
 
-def _check_uid(write: StoredWrite, obj: JSONObject, live: JSONObject) -> None:
-    """Check the uid of a PUT, which is a precondition."""
-    wanted, stored = obj["metadata"].get("uid"), live["metadata"].get("uid")
+def check_uid(write: StoredWrite, wanted: str | None, stored: str | None) -> None:
+    """Check the uid of a PUT or of a Scale, which is a precondition; a dry run names the key without its root."""
     if not wanted or wanted == stored:
         return
     target, route = write.target, write.route
-    prefix = "/".join(p for p in (target.group if target.struct is None else "", target.plural, route.namespace) if p)
+    root = "" if write.options.is_dry_run else "registry"
+    group = target.group if target.struct is None else ""
+    key = "/".join(part for part in (root, group, target.plural, route.namespace, route.name) if part)
     detail = (
-        f"StorageError: invalid object, Code: 4, Key: /registry/{prefix}/{route.name}, ResourceVersion: 0, "
+        f"StorageError: invalid object, Code: 4, Key: /{key}, ResourceVersion: 0, "
         f"AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {stored}"
     )
     raise conflict(target.group, target.plural, route.name, detail)
