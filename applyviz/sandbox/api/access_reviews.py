@@ -47,7 +47,8 @@ def answer_review(request: Request, route: Route, caller: RequestUser) -> Answer
         status = {"allowed": True, "reason": "a sandbox cluster allows everything"}
     elif route.group == "authorization.k8s.io" and route.plural == "selfsubjectrulesreviews":
         rules = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]
-        status = {"resourceRules": rules, "nonResourceRules": [], "incomplete": False}
+        paths = [{"verbs": ["*"], "nonResourceURLs": ["*"]}]
+        status = {"resourceRules": rules, "nonResourceRules": paths, "incomplete": False}
     elif route.group == "authentication.k8s.io" and route.plural == "selfsubjectreviews":
         status = {"userInfo": caller.render()}
     else:

@@ -133,7 +133,7 @@ class HttpFace:
             return Response(200, [("Content-Type", "text/plain; charset=utf-8")], b"ok")
         if request.path == openapi_v2.PATH and request.method == "GET" and openapi_v2.is_protobuf(accept):
             return Response(200, [("Content-Type", openapi_v2.PROTOBUF)], openapi_v2.encode_document())
-        if self._sandbox.simulates_workloads and request.method == "GET" and request.path.endswith(_LOG):
+        if request.method == "GET" and request.path.endswith(_LOG):
             return self._read_log(request)
         user = _manager(headers.get("user-agent", ""))
         answer = self._sandbox.handle(request, user=user, payload=payload, caller=caller)
@@ -142,7 +142,7 @@ class HttpFace:
         return _render(answer)
 
     def _read_log(self, request: Request) -> Response:
-        """Answer `kubectl logs`: one line, which says that no container runs."""
+        """Answer `kubectl logs`: one line, which says that no container runs; nothing of a Pod without a node."""
         answer = self._sandbox.handle(Request("GET", request.path.removesuffix(_LOG)))
         if (
             not answer.is_ok
@@ -150,6 +150,8 @@ class HttpFace:
             or "containers" not in (answer.body.get("spec") or {})
         ):
             return _render(answer if not answer.is_ok else Answer(404, no_such_path().render()))
+        if not self._sandbox.simulates_workloads:
+            return Response(200, [("Content-Type", "text/plain")], b"")
         text, refused = read_log(answer.body, request.query.get("container", ""))
         if refused:
             return _render(Answer(400, bad_request(refused).render()))

@@ -24,6 +24,7 @@ from applyviz.sandbox.api.deletes import Deleter
 from applyviz.sandbox.api.discovery_documents import answers_any_method, find_aggregated, find_document
 from applyviz.sandbox.api.reads import list_objects, read_object
 from applyviz.sandbox.api.scale_writes import write_scale
+from applyviz.sandbox.api.service_account_tokens import issue_token
 from applyviz.sandbox.api.shapes import check_shape, find_absence
 from applyviz.sandbox.api.watches import WatchStep, bookmark, continue_watch, has_bookmarks, start_watch
 from applyviz.sandbox.api.writes import Writer
@@ -179,6 +180,8 @@ class Sandbox:
                 return Answer(200, render_scale(target, answer.body))
             if method in ("PUT", "PATCH"):
                 return write_scale(self._cluster, self._writer, request, route, target, user, payload)
+        elif route.subresource == "token":
+            return issue_token(self._cluster, request, route, target)
         elif method == "GET":
             return read_object(self._cluster, request, route, target)
         elif method == "PUT":

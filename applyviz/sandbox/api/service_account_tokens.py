@@ -1,0 +1,75 @@
+"""Answer `kubectl create token`: a token of a ServiceAccount, in the form of the server.
+
+Rule: https://kubernetes.io/docs/reference/kubernetes-api/authentication-resources/token-request-v1/. No sandbox signs
+or accepts such a token: its algorithm is `none`, so that no reader takes it for one that opens something.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+
+from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
+from applyviz.kubernetes.parity.status import FieldError, bad_request, invalid, invalid_object
+from applyviz.sandbox.lifecycle.grace_periods import shift
+from applyviz.sandbox.storage.cluster import SandboxCluster
+from applyviz.sandbox.storage.resources import ResourceTarget
+from applyviz.sandbox.storage.routing import Route
+
+_ISSUER = "https://kubernetes.default.svc"
+_USUAL, _LEAST, _MOST = 3600, 600, 1 << 32
+_GROUP, _KIND = "authentication.k8s.io", "TokenRequest"
+
+
+def issue_token(cluster: SandboxCluster, request: Request, route: Route, target: ResourceTarget) -> Answer:
+    """POST of a TokenRequest to a ServiceAccount.
+
+    - Raises `StatusError`: 404 without the account, 422 for a duration that is too short or too long.
+    """
+    account = cluster.get(target, route.namespace, route.name)
+    sent = request.body if isinstance(request.body, Mapping) else {}
+    if sent.get("kind", _KIND) != _KIND:
+        raise bad_request(f"{sent['kind']} cannot be handled as a {_KIND}")
+    seconds = get_at(sent, ("spec", "expirationSeconds")) or _USUAL
+    if errors := list(_list_problems(seconds)):
+        raise invalid_object(_GROUP, _KIND, "", errors)
+    audiences = get_at(sent, ("spec", "audiences")) or [_ISSUER]
+    now, uid = cluster.now(), cluster.new_uid()
+    expires = shift(now, seconds)
+    metadata = {"name": route.name, "namespace": route.namespace, "uid": uid, "creationTimestamp": now}
+    spec = {"audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": None}
+    status = {"token": _write_token(account, audiences, now, expires), "expirationTimestamp": expires}
+    body = {"kind": _KIND, "apiVersion": f"{_GROUP}/v1", "metadata": metadata, "spec": spec, "status": status}
+    return Answer(201, body)
+
+
+def _list_problems(seconds: JSONValue) -> Iterator[FieldError]:
+    path = "spec.expirationSeconds"
+    if not isinstance(seconds, int) or seconds < _LEAST:
+        yield invalid(path, seconds, "may not specify a duration less than 10 minutes")
+    elif seconds > _MOST:
+        yield invalid(path, seconds, "may not specify a duration larger than 2^32 seconds")
+
+
+def _write_token(account: JSONObject, audiences: JSONValue, issued: str, expires: str) -> str:
+    meta = account["metadata"]
+    claims = {
+        "aud": audiences,
+        "exp": _count_seconds(expires),
+        "iat": _count_seconds(issued),
+        "iss": _ISSUER,
+        "sub": f"system:serviceaccount:{meta['namespace']}:{meta['name']}",
+    }
+    parts = ({"alg": "none"}, claims)
+    return ".".join([*(_encode(json.dumps(part, separators=(",", ":"))) for part in parts), ""])
+
+
+def _encode(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def _count_seconds(moment: str) -> int:
+    return int(datetime.fromisoformat(moment).timestamp())

@@ -1,0 +1,74 @@
+"""A sandbox answers `kubectl create token` in the form of the server; the token opens nothing."""
+
+import base64
+import json
+
+import pytest
+
+from applyviz.sandbox.api.http import HttpFace
+from tests.sandbox.conftest import NOW
+
+ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
+
+
+@pytest.fixture
+def request_token(ask):
+    ask("POST", ACCOUNTS, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot"}})
+
+    def send(name="robot", **spec):
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
+        return ask("POST", f"{ACCOUNTS}/{name}/token", body)
+
+    return send
+
+
+def test_token_names_its_account_and_its_end(request_token):
+    answer = request_token(expirationSeconds=600, audiences=["a"])
+
+    assert (answer.status, answer.body["metadata"]["name"]) == (201, "robot")
+    assert answer.body["spec"] == {"audiences": ["a"], "expirationSeconds": 600, "boundObjectRef": None}
+    assert answer.body["status"]["expirationTimestamp"] == "2026-01-02T03:14:05Z"
+    head, claims, signature = answer.body["status"]["token"].split(".")
+    head, claims = (json.loads(base64.urlsafe_b64decode(part + "==")) for part in (head, claims))
+    assert (head, signature) == ({"alg": "none"}, "")
+    assert claims["sub"] == "system:serviceaccount:default:robot"
+    assert claims["exp"] - claims["iat"] == 600
+
+
+def test_token_opens_no_sandbox(request_token, sandbox):
+    token = request_token().body["status"]["token"]
+    face = HttpFace(sandbox, {"secret-token": "alice"}.get, lambda: NOW)
+
+    assert face.handle("GET", ACCOUNTS, "", {"authorization": f"Bearer {token}"}).status == 401
+
+
+@pytest.mark.parametrize(
+    ("seconds", "detail"),
+    [
+        (1, "1: may not specify a duration less than 10 minutes"),
+        (2**33, "8589934592: may not specify a duration larger than 2^32 seconds"),
+    ],
+)
+def test_duration_has_limits(request_token, seconds, detail):
+    answer = request_token(expirationSeconds=seconds)
+
+    wanted = f'TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: {detail}'
+    assert (answer.status, answer.message) == (422, wanted)
+
+
+def test_absent_account_has_no_token(request_token):
+    assert request_token("absent").status == 404
+
+
+def test_pod_without_a_node_has_an_empty_log(ask, sandbox):
+    pod = {"containers": [{"name": "c", "image": "i"}]}
+    ask(
+        "POST",
+        "/api/v1/namespaces/default/pods",
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": pod},
+    )
+    face = HttpFace(sandbox, {"secret-token": "alice"}.get, lambda: NOW)
+
+    answer = face.handle("GET", "/api/v1/namespaces/default/pods/p/log", "", {"authorization": "Bearer secret-token"})
+
+    assert (answer.status, answer.body) == (200, b"")
