@@ -287,3 +287,14 @@ def test_policy_that_refuses_a_deletion_holds_against_controllers_too(ask):
     assert ask("DELETE", f"{MAPS}/owner").is_ok
 
     assert ask("GET", f"{MAPS}/child").is_ok
+
+
+def test_generated_name_in_a_terminating_namespace_is_named_by_its_prefix(ask, store):
+    ask("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ending"}})
+    waiting = Sandbox(store, lambda: NOW, has_controllers=False)
+    waiting.handle(Request("DELETE", "/api/v1/namespaces/ending"))
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "b-"}}
+
+    answer = waiting.handle(Request("POST", "/api/v1/namespaces/ending/configmaps", body=body))
+
+    assert answer.message.startswith('configmaps "b-" is forbidden: unable to create new content in namespace ending')

@@ -206,7 +206,8 @@ class Writer:
             raise not_found("", "namespaces", write.namespace)
         if namespace["metadata"].get("deletionTimestamp"):
             detail = f"unable to create new content in namespace {write.namespace} because it is being terminated"
-            name = write.route.name or obj["metadata"].get("name", "")
+            meta = obj["metadata"]
+            name = write.route.name or meta.get("name") or meta.get("generateName", "")
             cause = ("NamespaceTerminating", f"namespace {write.namespace} is being terminated", "metadata.namespace")
             raise forbidden_request(write.target.group, write.target.plural, name, detail, [cause])
 

@@ -22,6 +22,7 @@ from applyviz.kubernetes.parity.status import (
     FieldError,
     forbidden,
     invalid,
+    invalid_struct,
     not_supported,
     required,
     too_long,
@@ -133,7 +134,7 @@ def _budget(obj: JSONObject) -> Iterator[FieldError]:
             "MaxUnavailable": spec["maxUnavailable"],
             "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
         }
-        yield invalid("spec", shown, "minAvailable and maxUnavailable cannot be both set")
+        yield invalid_struct("spec", shown, "minAvailable and maxUnavailable cannot be both set")
     for name in ("minAvailable", "maxUnavailable"):
         yield from check_int_or_percent(spec.get(name), f"spec.{name}")
         yield from check_whole(spec.get(name), f"spec.{name}")

@@ -1,6 +1,7 @@
-"""Rules of a status that a client writes: counts are not negative, and some are not greater than others.
+"""Rules of a status that a client writes: counts that fit together, and the phase of a namespace.
 
-Rule: `Validate…StatusUpdate` of k8s.io/kubernetes `pkg/apis/apps`, `autoscaling`, `policy`; of Jobs the counts alone.
+Rule: `Validate…StatusUpdate` of k8s.io/kubernetes `pkg/apis/apps`, `autoscaling`, `policy`, `core`; of Jobs the counts
+alone.
 """
 
 from __future__ import annotations
@@ -41,8 +42,10 @@ _OF_READY = {"deployments": "readyReplicas", "statefulsets": "status.readyReplic
 
 
 def validate_status(plural: str, obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
-    """Yield the problems of the counts in the status of a built-in kind."""
+    """Yield the problems of the status of a built-in kind."""
     status = obj.get("status") or {}
+    if plural == "namespaces":
+        yield from _validate_phase(obj["metadata"], status)
     for name in _COUNTS.get(plural, ()):
         if (status.get(name) or 0) < 0:
             yield invalid(f"status.{name}", status[name], _NEGATIVE)
@@ -54,6 +57,12 @@ def validate_status(plural: str, obj: JSONObject, live: JSONObject) -> Iterator[
         yield invalid("status.availableReplicas", status["availableReplicas"], detail)
     if "collisionCount" in _COUNTS.get(plural, ()):
         yield from _validate_collisions(status, live.get("status") or {})
+
+
+def _validate_phase(meta: JSONObject, status: JSONObject) -> Iterator[FieldError]:
+    wanted, word = ("Terminating", "is not") if meta.get("deletionTimestamp") else ("Active", "is")
+    if (phase := status.get("phase") or "") != wanted:
+        yield invalid("status.Phase", phase, f"may only be '{wanted}' if `deletionTimestamp` {word} empty")
 
 
 def _validate_collisions(status: JSONObject, before: JSONObject) -> Iterator[FieldError]:
