@@ -1,8 +1,8 @@
-"""A live Job is suspended, or may run fewer pods at a time: its running pods are deleted, and do not finish.
+"""A live Job is suspended, or may run fewer pods at a time: its active pods are deleted, and do not finish.
 
 Rule: https://kubernetes.io/docs/concepts/workloads/controllers/job/#suspending-a-job, and the Job controller
-(`pkg/controller/job/job_controller.go`): it deletes every active pod of a suspended Job and those beyond `parallelism`,
-and creates others later. A Job whose status counts no active pod loses none.
+(`pkg/controller/job/job_controller.go`): it deletes every active pod of a suspended Job, and those beyond
+`parallelism`. Active are pods that run or wait for a node. A Job whose status counts no active pod loses none.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from applyviz.engine.risks.walking import position_of
 
 
 def _describe(f: Facts) -> Templates:
-    which = "1 running pod" if f["pods"] == "1" else "{pods} running pods"
+    which = "1 active pod before it finishes" if f["pods"] == "1" else "{pods} active pods before they finish"
     if f["field"] == "suspend":
-        return (f"Job {{name}} is suspended: Kubernetes deletes {which}, and starts new ones when the Job resumes.",)
-    return (f"Job {{name}} runs fewer pods at a time: Kubernetes deletes {which}, and starts others later.",)
+        return (f"Job {{name}} is suspended: Kubernetes deletes {which}, and creates new ones when the Job resumes.",)
+    return (f"Job {{name}} may run fewer pods at a time: Kubernetes deletes {which}.",)
 
 
-JOB_PODS_DELETED = RiskKind("job-pods-deleted", "Running pods of a Job are deleted", _describe)
+JOB_PODS_DELETED = RiskKind("job-pods-deleted", "Active pods of a Job are deleted", _describe)
 
 
 def _count_allowed(job: JSONObject) -> int:
@@ -36,7 +36,7 @@ def _count_allowed(job: JSONObject) -> int:
 
 @rule(247)
 def find(subject: RiskSubject) -> Iterator[Risk]:
-    """Yield that running pods of a live Job are deleted, because it is suspended or may run fewer."""
+    """Yield that active pods of a live Job are deleted, because it is suspended or may run fewer."""
     live, result = subject.live, subject.result
     if subject.ref.key[:2] != ("batch", "Job") or live is None or result is None or subject.manifest is None:
         return
