@@ -6,9 +6,8 @@ query, a dry run included.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from applyviz.engine.manifests.metadata import name_of_type
 from applyviz.engine.objects.exchange import Request
@@ -127,32 +126,39 @@ def _refuse_kind(version: str, kind: str) -> StatusError:
     )
 
 
-def _take(given: _Given, name: str, item: Any) -> _Given:
+def _take(given: _Given, name: str, item: JSONValue) -> _Given:
     """Return the options with one more field; an unknown one is ignored."""
     if name not in _TYPES or item is None:
         return given
-    value = _check(item, *_TYPES[name], _OWNER, name)
-    match name:
-        case "dryRun":
-            entries = (_check(entry, str, "string", _OWNER, name) for entry in value)
-            return replace(given, dry_run=tuple("" if entry is None else entry for entry in entries))
-        case "preconditions":
-            pairs = [(key, entry) for key, entry in list_pairs(value) if key in _BINDING_TYPES and entry is not None]
-            bound = {key: _check(entry, *_BINDING_TYPES[key], _BINDING, f"{name}.{key}") for key, entry in pairs}
-            return replace(given, uid=bound.get("uid"), resource_version=bound.get("resourceVersion"))
-        case "propagationPolicy":
-            return replace(given, policy=value)
-        case "orphanDependents":
-            return replace(given, orphans=value)
-        case "gracePeriodSeconds":
-            return replace(given, grace=value)
+    _check(item, *_TYPES[name], _OWNER, name)
+    match name, item:
+        case "dryRun", [*entries]:
+            for entry in entries:
+                _check(entry, str, "string", _OWNER, name)
+            return replace(given, dry_run=tuple(str(entry or "") for entry in entries))
+        case "preconditions", {}:
+            return _take_preconditions(given, list_pairs(item))
+        case "propagationPolicy", str(policy):
+            return replace(given, policy=policy)
+        case "orphanDependents", bool(orphans):
+            return replace(given, orphans=orphans)
+        case "gracePeriodSeconds", int(grace):
+            return replace(given, grace=grace)
     return given
 
 
-def _check(value: Any, wanted: type, go_type: str, owner: str, path: str) -> Any:
-    if value is None or (isinstance(value, wanted) and not _is_other_number(value, wanted)):
-        return value
-    raise bad_request(str(WrongTypeError(_name_found(value, wanted), go_type, owner, path)))
+def _take_preconditions(given: _Given, pairs: Iterable[tuple[str, JSONValue]]) -> _Given:
+    bound: dict[str, str] = {}
+    for key, entry in pairs:
+        if key in _BINDING_TYPES and entry is not None:
+            _check(entry, *_BINDING_TYPES[key], _BINDING, f"preconditions.{key}")
+            bound[key] = str(entry)
+    return replace(given, uid=bound.get("uid"), resource_version=bound.get("resourceVersion"))
+
+
+def _check(value: JSONValue, wanted: type, go_type: str, owner: str, path: str) -> None:
+    if value is not None and (not isinstance(value, wanted) or _is_other_number(value, wanted)):
+        raise bad_request(str(WrongTypeError(_name_found(value, wanted), go_type, owner, path)))
 
 
 def _is_other_number(value: object, wanted: type) -> bool:
