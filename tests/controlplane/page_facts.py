@@ -225,7 +225,7 @@ CLAIMS: Mapping[str, Claim] = {
     r"server default": lambda f: f.is_there and not f.is_wanted,
     r"No longer in the manifest: the server sets its default": _is_reset,
     r"No longer in the manifest and no other owner: the server sets its default": _is_reset,
-    r"Set to null in the manifest: the server sets its default": _is_reset,
+    r"Null in the manifest: the server sets its default": _is_reset,
     r"You dropped `.+` and everything in it: the server sets its default": _is_reset,
     r"You dropped `.+` and no other manager owns it: the server sets its default": _is_reset,
     r"Your manifest sets `.+` to null: the server sets its default": _is_reset,

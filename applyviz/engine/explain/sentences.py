@@ -74,7 +74,7 @@ _BY_OPERATION: dict[tuple[Reason, FieldOperation], str] = {
     (Reason.REMOVED_SOLE_OWNER, FieldOperation.DEFAULTED): (
         "No longer in the manifest and no other owner: the server sets its default"
     ),
-    (Reason.NULL_CLEARS, FieldOperation.DEFAULTED): "Set to null in the manifest: the server sets its default",
+    (Reason.NULL_CLEARS, FieldOperation.DEFAULTED): "Null in the manifest: the server sets its default",
     (Reason.RETAIN_KEYS, FieldOperation.DEFAULTED): (
         "`{path}` keeps only what your manifest sets: the server sets its default"
     ),
