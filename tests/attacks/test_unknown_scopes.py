@@ -14,7 +14,7 @@ from applyviz.engine.objects.errors import ClusterError
 from applyviz.records.enums import PlanState, Role, TokenScope
 from applyviz.records.models import Plan
 from applyviz.workflow.people import tokens
-from applyviz.workflow.plans import planner
+from applyviz.workflow.plans import planner, reviews
 from tests.attacks.answers import share
 from tests.attacks.test_canaries import read_text
 from tests.attacks.test_identical_pages import READ, World
@@ -85,6 +85,20 @@ def test_names_of_files_wait_for_the_namespaces(
     assert "Not all manifests can be read" in read_text(limited[0].get(pages[0]))
     assert find_shown(plan, whole, pages) == pages
     assert find_shown(plan, (author, ""), pages[:2]) == pages[:2]
+
+
+def test_who_re_plans_a_review_brings_no_files_and_reads_no_names(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = stop(team, monkeypatch, ClusterError("no answer"))
+    limited = sign_in("limited", **HERE)
+    person = User.objects.get(username="limited")
+    grant_role(person, Role.AUTHOR, **HERE)
+
+    again = reviews.replan_review(plan.review, by=person)
+    planner.make_plan(again.pk)
+
+    again.refresh_from_db()
+    assert (again.state, again.requested_by, CANARY in str(again.problems)) == (PlanState.FAILED, person, True)
+    assert find_shown(again, limited, list_pages(again)) == []
 
 
 @pytest.mark.core(1)

@@ -1,8 +1,8 @@
 """The scopes of a plan: the namespaces that it reads and writes, and the rights of its requester there.
 
 They are known once the manifests and the kinds of the cluster are read. Until then, and for good if that fails, a
-review is visible in the namespace that was entered for it, whatever namespaces its files are about: only the people
-behind the plan, and those who view the whole cluster, read the names of its files then.
+review is visible in the namespace that was entered for it, whatever namespaces its files are about: only the person who
+brought the files, and those who view the whole cluster, read their names then. Who re-plans a review brings none.
 """
 
 from __future__ import annotations
@@ -61,8 +61,7 @@ def _may_read_names(plan: Plan, reader: Visitor) -> bool:
         return True
     slug = plan.target.cluster.slug
     everything = [ScopeEntry(slug), ScopeEntry(slug, EVERY_NAMESPACE)]
-    people = (plan.requested_by_id, plan.revision.created_by_id, plan.review.author_id)
-    return reader.pk in people or access.can(reader, Action.VIEW, everything)
+    return reader.pk == plan.revision.created_by_id or access.can(reader, Action.VIEW, everything)
 
 
 def withhold_files(plan: Plan, reader: Visitor) -> Plan:
