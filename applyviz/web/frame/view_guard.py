@@ -1,7 +1,8 @@
 """The guard of every view: the required right, the accepted methods, and how a refusal looks.
 
 Pages that the operator made public accept everyone. Elsewhere a visitor is redirected to sign in, an outsider gets 404,
-a member with too weak a role 403, an outdated page 409; each as a page, or as a fragment when htmx asked.
+a member with too weak a role 403, an outdated page 409; each as a page, or as a fragment when htmx asked. The fragment
+of a visitor says that the session has ended (401): a redirect would put the sign-in page into a part of another page.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ class PageRequest(HttpRequest):
     htmx: HtmxDetails
 
 
+_VARIES = ("HX-Request", "Cookie")
 PageView = Callable[Concatenate[PageRequest, P], HttpResponseBase]
 
 
@@ -54,6 +56,7 @@ def requires(action: Action, *methods: str) -> Callable[[PageView[P]], View[P]]:
         @wraps(view)
         def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
             if (early := _answer_early(request, action, taken)) is not None:
+                patch_vary_headers(early, _VARIES)
                 return early
             is_public = access.is_public(action)
             is_reading = request.method in ("GET", "HEAD")
@@ -74,7 +77,7 @@ def requires(action: Action, *methods: str) -> Callable[[PageView[P]], View[P]]:
                 if not concurrent_writes.is_collision(error):
                     raise
                 response = render_refusal(request, concurrent_writes.STATUS, concurrent_writes.describe_collision())
-            patch_vary_headers(response, ["HX-Request", "Cookie"])
+            patch_vary_headers(response, _VARIES)
             return response
 
         # The tests that visit every address read this.
@@ -86,8 +89,8 @@ def requires(action: Action, *methods: str) -> Callable[[PageView[P]], View[P]]:
 
 
 def _find_way_back(request: HttpRequest) -> str:
-    """Return where a sign-in leads: to the address itself, or to the page of a form that was sent too late."""
-    if request.method in ("GET", "HEAD"):
+    """Return where a sign-in leads: to the address itself, or to the page that asked for a part or sent a form."""
+    if request.method in ("GET", "HEAD") and not is_fragment(request):
         return request.get_full_path()
     page = urlsplit(request.headers.get("Referer", ""))
     return urlunsplit(("", "", page.path or "/", page.query, "")) if page.netloc == request.get_host() else "/"
@@ -95,7 +98,9 @@ def _find_way_back(request: HttpRequest) -> str:
 
 def _refuse_method(request: HttpRequest, taken: tuple[str, ...]) -> HttpResponse:
     """Return the page for an address that takes no such request, as when a person opens one that only takes forms."""
-    reason = _("this address only takes a form. Go back and use the button of its page.")
+    reason = _("this page takes no form. Open it again and use its buttons.")
+    if "GET" not in taken:
+        reason = _("this address only takes a form. Go back and use the button of its page.")
     response = render_refusal(request, 405, reason)
     response["Allow"] = ", ".join(taken)
     return response
@@ -107,7 +112,10 @@ def _answer_early(request: HttpRequest, action: Action, taken: tuple[str, ...]) 
         return _refuse_method(request, taken)
     if access.is_public(action) or request.user.is_authenticated:
         return None
-    return redirect_to_login(_find_way_back(request))
+    answer = redirect_to_login(_find_way_back(request))
+    if not is_fragment(request):
+        return answer
+    return render(request, "frame/_signed_out.html", {"url": answer["Location"]}, status=401)
 
 
 def is_fragment(request: HttpRequest) -> bool:

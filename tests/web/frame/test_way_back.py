@@ -17,6 +17,14 @@ def test_address_of_a_form_is_a_page_that_leads_on(as_alice):
     assert 'href="/">Back to home' in page
 
 
+def test_form_sent_to_a_page_that_takes_none_is_told_so(as_alice):
+    answer = as_alice.post(reverse("reviews:list-reviews"))
+
+    page = answer.content.decode()
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD")
+    assert ("This page takes no form." in page, "only takes a form" in page) == (True, False)
+
+
 def test_form_sent_after_the_session_ended_leads_back_to_its_page():
     answer = Client().post(reverse("reviews:close-review", args=[1]), headers={"referer": f"http://testserver{PAGE}"})
 
@@ -28,3 +36,17 @@ def test_form_without_a_known_page_leads_home(referer):
     answer = Client().post(reverse("reviews:close-review", args=[1]), headers={"referer": referer})
 
     assert answer.headers["Location"] == "/login/?next=/"
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_part_of_a_page_says_that_the_session_has_ended(method):
+    """A redirect would put the whole page to sign in into that part, whose form leads nowhere from there."""
+    headers = {"hx-request": "true", "referer": f"http://testserver{PAGE}"}
+
+    answer = getattr(Client(), method)(reverse("reviews:confirm-plan", args=[1, 1]), headers=headers)
+
+    page = answer.content.decode()
+    assert (answer.status_code, answer.headers["Vary"].split(", ")[0]) == (401, "HX-Request")
+    assert "your session has ended" in page
+    assert 'href="/login/?next=/reviews/1/plans/1/changes/%3Fonly%3D3">Sign in</a>' in page
+    assert ("<html" in page, "<form" in page) == (False, False)
