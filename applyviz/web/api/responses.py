@@ -81,9 +81,20 @@ def _count(plan: Plan) -> JSONObject:
     return {"operations": plan.counts, "certainty": dict(sure), "conflicts": conflicts}
 
 
-def _present_approvals(plan: Plan, facts: PlanFacts) -> JSONObject:
+def _present_approvals(plan: Plan, facts: PlanFacts, run: ApplyRun | None) -> JSONObject:
+    """Return the approvals of a plan; of one with a run those that the run used, whatever a policy requires today."""
     if plan.state != PlanState.COMPLETE:
         return {}
+    if run is not None:
+        used = list(run.approvals.order_by("pk").values_list("by_name", flat=True))
+        return {
+            "policy": plan.policy_version,
+            "needed": len(used),
+            "missing": 0,
+            "given_by": used,
+            "still_needed": [],
+            "closed": [],
+        }
     found = facts.quorum
     return {
         "policy": found.policy.version,
@@ -160,7 +171,7 @@ def present_plan(plan: Plan, *, for_user: Person, root: str) -> JSONObject:
         "blockers": list(blockers),
         "problems": list(plan.problems),
         "error": plan.error,
-        "approvals": _present_approvals(plan, facts),
+        "approvals": _present_approvals(plan, facts, run),
         "run": present_run(run, root=root) if run else None,
         "scheduled_start": None if run else _present_scheduled(plan),
         "url": root + reverse("reviews:show-plan", args=[plan.review.number, plan.number]),

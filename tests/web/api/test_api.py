@@ -79,6 +79,9 @@ def test_pipeline_from_files_to_result(team, program):
         "operations": {"create": 1}, "certainty": {"confirmed": 1}, "conflicts": 0,
     }  # fmt: skip
     assert waiting["approvals"]["still_needed"] == ["1 approval missing"]
+    assert program.get("reviews/1/").json()["approvals"] == {
+        "policy": plan.policy_version, "needed": 1, "missing": 0, "given_by": ["bob"], "still_needed": [], "closed": [],
+    }  # fmt: skip
     assert [(o["operation"], o["kind"], o["name"], o["line"]) for o in waiting["objects"]] == [
         ("create", "ConfigMap", "settings", 1)
     ]

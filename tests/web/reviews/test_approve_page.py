@@ -198,7 +198,7 @@ def test_plan_that_ran_names_its_run_and_who_approved(as_bob, plan, run):
 
     page = reading.text_of(reading.read(as_bob, url(plan)))
 
-    assert "This plan already ran" in page
+    assert "This plan already has a run" in page
     assert f"Run {run.number}: applying" in page
     assert re.search(rf"Approvals 1 approval, used by run {run.number} bob", page)
     assert [text for text in ("0 of 1 approval", "0 of 3", "eligible", "right now") if text in page] == []

@@ -312,7 +312,7 @@ def present_confirmation(plan: Plan, *, for_user: Person) -> Confirmation:
     found, run = quorum.count_quorum(plan), ApplyRun.objects.filter(plan=plan).first()
     waiting = present_waiting(plan, for_user=for_user)
     starter = waiting.by if waiting is not None and waiting.starts_on_approval else ""
-    closed = plan_blockers.find_start_blockers(plan, found.policy)
+    closed = () if run else plan_blockers.find_start_blockers(plan, found.policy)
     return Confirmation(
         review_number=plan.review.number,
         plan_number=plan.number,

@@ -12,10 +12,11 @@ from django.utils.translation import ngettext
 
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.records.enums import Applier, PlanState, VerificationResult, VerificationState
+from applyviz.records.enums import Applier, VerificationResult, VerificationState
 from applyviz.records.models import Plan, Verification
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
 from applyviz.web.components.object_links import link_change
+from applyviz.web.reviews.pages.plan_names import is_being_planned
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.live import external_apply
 from applyviz.workflow.plans import plan_details
@@ -123,7 +124,7 @@ def present_watch(plan: Plan, *, for_user: Person) -> Watch | None:
     is_looking = latest is not None and latest.state == VerificationState.WAITING
     blockers = external_apply.find_verify_blockers(plan, for_user=for_user)
     failed = latest is not None and latest.state == VerificationState.FAILED
-    address, is_planning = [plan.review.number, plan.number], plan.state == PlanState.PLANNING
+    address, is_planning = [plan.review.number, plan.number], is_being_planned(plan)
     results = external_apply.show_results(done.results, hidden_positions(plan)) if done else []
     return Watch(
         tool=tool,

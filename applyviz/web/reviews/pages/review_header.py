@@ -78,14 +78,14 @@ def _name_stop(plan: Plan, facts: PlanFacts) -> str:
 
 
 def _step_plan(plan: Plan, facts: PlanFacts, run: ApplyRun | None) -> HeaderStep:
-    if plan.state == PlanState.PLANNING:
-        note = _("planning") if plan.expected else _("reading")
-        is_moving = is_being_planned(plan)
-        return HeaderStep(_("plan"), *((StepState.NOW, note) if is_moving else (StepState.BAD, _("review closed"))))
     if plan.state == PlanState.FAILED:
         return HeaderStep(_("plan"), StepState.BAD, _("failed"))
     if facts.newer and run is None:
         return HeaderStep(_("plan"), StepState.BAD, _("superseded by plan %(number)d") % {"number": facts.newer})
+    if plan.review.state == ReviewState.CLOSED and run is None:
+        return HeaderStep(_("plan"), StepState.BAD, _("review closed"))
+    if plan.state == PlanState.PLANNING:
+        return HeaderStep(_("plan"), StepState.NOW, _("planning") if plan.expected else _("reading"))
     if plan.counts.get(Operation.BLOCKED, 0):
         note = _("%(author)s is next") % {"author": plan.review.author.get_username()}
         return HeaderStep(_("resolve"), StepState.NOW, note)
@@ -103,10 +103,20 @@ def _name_asked(awaited: tuple[str, ...]) -> str:
     return _("asked: %(names)s") % {"names": names} if awaited else ""
 
 
+def _step_approved(approval: ApprovalState, *, is_required: bool) -> HeaderStep:
+    """Return the step behind which nothing is missing: who approved, or that nobody did."""
+    names = ", ".join(approval.approved_by)
+    if names:
+        return HeaderStep(_("approved"), StepState.DONE, _("by %(names)s") % {"names": names})
+    return HeaderStep(_("approve"), StepState.NEXT, _("without approval") if is_required else _("not required"))
+
+
 def _step_approve(plan: Plan, approval: ApprovalState, run: ApplyRun | None, *, is_ready: bool) -> HeaderStep:
     needed = approval.facts.quorum.needed
     if run is not None:
-        return HeaderStep(_("approved"), StepState.DONE, _("by %(names)s") % {"names": ", ".join(approval.approved_by)})
+        return _step_approved(approval, is_required=True)
+    if plan.review.state == ReviewState.CLOSED:
+        return HeaderStep(_("approve"), StepState.NEXT)
     note = _("%(given)d of %(needed)d") % {"given": needed - approval.missing, "needed": needed}
     asked = _name_asked(approval.facts.awaited) or _name_candidates(approval)
     note = f"{note} · {asked}" if asked else note
@@ -114,7 +124,7 @@ def _step_approve(plan: Plan, approval: ApprovalState, run: ApplyRun | None, *, 
         return HeaderStep(_("approve"), StepState.NEXT, note)
     if approval.missing:
         return HeaderStep(_("approve"), StepState.NOW, note)
-    return HeaderStep(_("approved"), StepState.DONE, _("by %(names)s") % {"names": ", ".join(approval.approved_by)})
+    return _step_approved(approval, is_required=False)
 
 
 def _step_apply(plan: Plan, approval: ApprovalState, run: ApplyRun | None, *, is_approved: bool) -> HeaderStep:
@@ -163,13 +173,13 @@ def _present_watched_track(plan: Plan, author: str) -> tuple[HeaderStep, ...]:
     verdicts = {result["verdict"] for result in looked.results if result["position"] not in hidden} if looked else set()
     is_right = bool(verdicts) and verdicts == {VerificationResult.AS_REVIEWED.value}
     is_begun = bool(verdicts - {VerificationResult.NOT_YET.value})
-    is_made = plan.state == PlanState.COMPLETE
+    made = StepState.NOW if is_being_planned(plan) else StepState.BAD
     refused = plan.counts.get(Operation.BLOCKED, 0)
     note = ngettext("%(count)d object with conflicts", "%(count)d objects with conflicts", refused) % {"count": refused}
     verified = HeaderStep(_("verified"), StepState.DONE if is_right else StepState.BAD if is_begun else StepState.NEXT)
     return (
         HeaderStep(_("draft"), StepState.DONE, _("by %(name)s") % {"name": author}),
-        HeaderStep(_("planned"), StepState.DONE if is_made else StepState.NOW, note if refused else ""),
+        HeaderStep(_("planned"), StepState.DONE if plan.state == PlanState.COMPLETE else made, note if refused else ""),
         HeaderStep(_("applied"), StepState.DONE if is_begun else StepState.NEXT, _("by %(name)s") % {"name": tool}),
         verified,
     )
@@ -370,7 +380,8 @@ def present_button(plan: Plan, approval: ApprovalState, run: ApplyRun | None) ->
 
 def present_header(plan: Plan, options: ApplyOptions, approval: ApprovalState, run: ApplyRun | None) -> ReviewHeader:
     """Return the sticky header."""
-    has_emergency = run is None and plan.state == PlanState.COMPLETE and not plan.review.applied_by
+    is_open = plan.review.state == ReviewState.OPEN and not plan.review.applied_by
+    has_emergency = run is None and plan.state == PlanState.COMPLETE and is_open
     return ReviewHeader(
         title=plan.review.title,
         review_id=plan.review.number,

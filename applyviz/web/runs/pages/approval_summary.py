@@ -56,6 +56,7 @@ def _present_spent(run: ApplyRun) -> ApprovalForPage:
     """Return the approvals that a run spent: the policy of today says nothing about them."""
     spent = list(run.approvals.order_by("pk"))
     text = ngettext("%(n)d approval, used by run %(number)d", "%(n)d approvals, used by run %(number)d", len(spent))
+    text = text if spent else _("none; run %(number)d used no approval")
     return ApprovalForPage(
         policy="",
         needs=(text % {"number": run.number, "n": len(spent)},),
