@@ -58,5 +58,6 @@ def test_author_chooses_a_preset_and_adds_a_file(sign_in):
     shoot(alice, "record")
     expect(alice.locator("dl.facts").first).to_contain_text("walk → mine")
 
-    dana.get_by_role("button", name="Archive").click()
+    dana.get_by_text("Archive preset…").click()
+    dana.get_by_role("button", name="Archive preset", exact=True).click()
     expect(dana.locator(".messages")).to_contain_text("Preset archived.")

@@ -104,7 +104,7 @@ def rotate_secret(webhook: PushWebhook, *, by: Person) -> MadeSecret:
         rows = PushWebhook.objects.filter(pk=webhook.pk, archived_at=None)
         sealed = seal_for(webhook, "secret", Unsealed.of_bytes(secret.encode()))
         if not rows.update(secret=sealed, secret_at=clock.now()):
-            raise NotPossibleError(_("this webhook was removed"))
+            raise NotPossibleError(_("this webhook was deleted"))
         _record(webhook, "push webhook, new secret", by)
     webhook.refresh_from_db()
     return MadeSecret(webhook, secret)
@@ -116,5 +116,5 @@ def remove_webhook(webhook: PushWebhook, *, by: Person) -> None:
     with transaction.atomic():
         rows = PushWebhook.objects.filter(pk=webhook.pk, archived_at=None)
         if not rows.update(archived_at=clock.now(), secret=None):
-            raise NotPossibleError(_("this webhook was removed"))
+            raise NotPossibleError(_("this webhook was deleted"))
         _record(webhook, "push webhook removed", by)

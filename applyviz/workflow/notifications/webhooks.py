@@ -93,7 +93,7 @@ def edit_webhook(
         values["secret"] = seal_for(webhook, "secret", Unsealed.of_bytes(secret.encode()))
     with transaction.atomic():
         if not Webhook.objects.filter(pk=webhook.pk, archived_at=None).update(**values):
-            raise NotPossibleError(_("this webhook was removed"))
+            raise NotPossibleError(_("this webhook was deleted"))
         webhook.refresh_from_db()
         _record(webhook, "changed, with a new secret" if secret else "changed", by)
 
@@ -105,7 +105,7 @@ def delete_webhook(webhook: Webhook, *, by: Person) -> None:
         if not Webhook.objects.filter(pk=webhook.pk, archived_at=None).update(
             archived_at=clock.host_now(), is_enabled=False
         ):
-            raise NotPossibleError(_("this webhook is already removed"))
+            raise NotPossibleError(_("this webhook is already deleted"))
         _record(webhook, "removed", by)
 
 

@@ -79,5 +79,5 @@ def rotate_secret(request: PageRequest, number: int) -> HttpResponse:
 def remove_webhook(request: PageRequest, number: int) -> HttpResponse:
     """Remove a push webhook."""
     push_webhooks.remove_webhook(push_webhooks.get_webhook(number, for_user=request.user), by=request.user)
-    messages.warning(request, _("Push webhook removed, and its secret deleted."))
+    messages.warning(request, _("Push webhook and its secret deleted."))
     return redirect("settings:list-repositories")

@@ -61,7 +61,7 @@ def show_webhook(request: PageRequest, number: int) -> HttpResponse:
 def delete_webhook(request: PageRequest, number: int) -> HttpResponse:
     """Delete a webhook."""
     webhooks.delete_webhook(webhooks.get_webhook(number, for_user=request.user), by=request.user)
-    messages.warning(request, _("Webhook removed."))
+    messages.warning(request, _("Webhook deleted."))
     return redirect("settings:list-webhooks")
 
 
