@@ -1,4 +1,4 @@
-"""Tables in a browser: columns that are shared, cells in one line, cards that are low on a phone."""
+"""Tables and lists in a browser: shared columns, cells in one line, whole names, cards that are low on a phone."""
 
 from __future__ import annotations
 
@@ -95,3 +95,33 @@ def test_buttons_of_a_cluster_stand_beside_its_title(sign_in):
     assert title
     assert button
     assert button["y"] < title["y"] + title["height"]
+
+
+def test_list_of_objects_cuts_no_name(sign_in):
+    page = sign_in("alice")
+    page.goto("/reviews/2/plans/1/changes/")
+    names = page.locator(".master .name")
+
+    assert names.count() > 10
+    cut = "all => all.filter(one => one.scrollWidth > one.clientWidth).map(one => one.textContent)"
+    assert names.evaluate_all(cut) == []
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_label_of_a_fold_stands_beside_its_summary(sign_in, width):
+    page = sign_in("alice")
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto("/reviews/2/plans/1/changes/")
+    label = page.locator(".opened-field .known dt", has_text="Schema").first
+    expect(label).to_be_visible()
+
+    shift = """one => {
+      const lines = [one, one.nextElementSibling.querySelector("summary")].map(element => {
+        const range = document.createRange();
+        range.selectNodeContents(element);
+        const box = range.getBoundingClientRect();
+        return (box.top + box.bottom) / 2;
+      });
+      return Math.abs(lines[0] - lines[1]);
+    }"""
+    assert label.evaluate(shift) <= 2
