@@ -4,9 +4,7 @@ Rules: `stringData` of a Secret is written into `data` and never removed from th
 a Service keeps its cluster IP (`pkg/registry/core/service/storage/storage.go`);
 `serviceAccount` is an alias that fills `serviceAccountName` again (the same file); the main path of a kind with a
 status subresource ignores `status`; autoscaling/v1 keeps the metrics and the behavior of an autoscaler in annotations
-(`pkg/apis/autoscaling/v1/conversion.go`); a NetworkPolicy applies to the directions that `policyTypes` names, whatever
-rules it has, and an empty rule allows all traffic
-(https://kubernetes.io/docs/concepts/services-networking/network-policies/); a `caBundle` is often injected.
+(`pkg/apis/autoscaling/v1/conversion.go`); a `caBundle` is often injected.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_sam
 from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskLevel, RiskSubject, Templates
 from applyviz.engine.risks.owners import fields_of, is_ours, list_entries, owns_at
 from applyviz.engine.risks.rules import rule
-from applyviz.engine.risks.walking import is_within, list_at, map_at, position_of
+from applyviz.engine.risks.walking import is_within, map_at, position_of
 
 _POD_SPECS = (("spec", "template", "spec"), ("spec", "jobTemplate", "spec", "template", "spec"), ("spec",))
 # What version v1 of an autoscaler does not have, by the annotation that keeps it there.
@@ -36,7 +34,6 @@ _RECORD = ("metadata", "annotations", ANNOTATION)
 _CLUSTER_IP = ("spec", "clusterIP")
 _NAME, _ALIAS = "serviceAccountName", "serviceAccount"
 _TEXTS = {"ConfigMap": ("data", "binaryData"), "Secret": ("data", "stringData")}
-_DIRECTIONS = ("ingress", "egress")
 _ENCODED = (("Secret", "data"), ("ConfigMap", "binaryData"))
 
 
@@ -71,31 +68,6 @@ RECORD_IGNORED = RiskKind(
     "Last-applied is ignored",
     _describe_record,
     level=RiskLevel.INFO,
-)
-OPEN_POLICY = RiskKind(
-    "open-policy",
-    "Allows all traffic",
-    "An empty rule in {direction} allows all traffic, whatever the other rules say.",
-)
-RESTRICTS_LESS = RiskKind(
-    "restricts-less",
-    "Restricts less traffic",  # other policies may restrict the same pods
-    "The policy no longer applies to {direction}, so it no longer restricts that traffic.",
-)
-RESTRICTS_MORE = RiskKind(
-    "restricts-more",
-    "Restricts more traffic",
-    "The policy now applies to {direction}, so of that traffic it allows only what its rules name.",
-)
-IDLE_RULES = RiskKind(
-    "rules-without-effect",
-    "Rules without effect",
-    "The policy does not apply to {direction}, so its rules for that traffic have no effect.",
-)
-ALLOWS_NOTHING = RiskKind(
-    "allows-nothing",
-    "Allows no traffic",
-    "The policy applies to {direction} without a rule, so it allows none of that traffic.",
 )
 INJECTED_VALUE = RiskKind(
     "injected-value",
@@ -231,62 +203,6 @@ def _find_fate(subject: RiskSubject, wanted: JSONValue) -> dict[str, str]:
     if subject.is_forced or not owners or get_at(subject.live, _RECORD) == wanted:
         return {"how": "server"}
     return {"how": "conflict", "owners": ", ".join(owners)}
-
-
-def _is_policy(subject: RiskSubject) -> bool:
-    """Return whether a NetworkPolicy is written."""
-    is_written = subject.manifest is not None and subject.result is not None
-    return is_written and subject.ref.key[:2] == ("networking.k8s.io", "NetworkPolicy")
-
-
-def _list_directions(policy: JSONObject | None) -> list[str]:
-    """Return the directions to which a policy applies; an estimate may lack the default that a server sets."""
-    if policy is None:
-        return []
-    named = dict.fromkeys(str(one).lower() for one in list_at(policy, "spec", "policyTypes"))
-    return list(named) or [name for name in _DIRECTIONS if name == "ingress" or list_at(policy, "spec", name)]
-
-
-def _is_open(policy: JSONObject | None, direction: str) -> bool:
-    """Return whether a policy applies to a direction with an empty rule, also one with empty parts."""
-    rules = list_at(policy, "spec", direction) if direction in _list_directions(policy) else []
-    return any(not (any(one.values()) if isinstance(one, Mapping) else one) for one in rules)
-
-
-def _at_rules(kind: RiskKind, subject: RiskSubject, direction: str) -> Risk:
-    return kind.at(fields("spec", direction), {"direction": direction}, position_of(subject, ("spec", direction)))
-
-
-@rule(160)
-def find_open_policy(subject: RiskSubject) -> Iterator[Risk]:
-    """Yield the directions in which a NetworkPolicy newly allows all traffic, or does not restrict it after all."""
-    if not _is_policy(subject):
-        return
-    live, result = subject.live, subject.result
-    kept = _list_directions(result)
-    for name in _DIRECTIONS:
-        if _is_open(result, name) and not _is_open(live, name):
-            yield _at_rules(OPEN_POLICY, subject, name)
-        if name not in kept and list_at(result, "spec", name):
-            yield _at_rules(IDLE_RULES, subject, name)
-    for name in _list_directions(live):
-        if name not in kept and not _is_open(live, name):
-            position = position_of(subject, ("spec", "policyTypes"))
-            yield RESTRICTS_LESS.at(fields("spec", "policyTypes"), {"direction": name}, position)
-
-
-@rule(165)
-def find_narrower_policy(subject: RiskSubject) -> Iterator[Risk]:
-    """Yield the directions of a live NetworkPolicy that lose their last rule, or to which it now applies."""
-    if subject.live is None or not _is_policy(subject):
-        return
-    before = _list_directions(subject.live)
-    for name in _list_directions(subject.result):
-        has_rules = bool(list_at(subject.result, "spec", name))
-        if not has_rules and (name not in before or list_at(subject.live, "spec", name)):
-            yield _at_rules(ALLOWS_NOTHING, subject, name)
-        elif has_rules and name not in before and not _is_open(subject.result, name):
-            yield _at_rules(RESTRICTS_MORE, subject, name)
 
 
 def _list_bundles(trie: JSONObject, path: FieldPath = ()) -> Iterator[FieldPath]:

@@ -1,13 +1,15 @@
-"""A Service that clients outside the cluster can reach.
+"""The traffic that a change lets through: to Services from outside the cluster, and by NetworkPolicies.
 
 Rule: https://kubernetes.io/docs/concepts/services-networking/service/#publishing-services-service-types: a LoadBalancer
 and a NodePort open a port on every node or on an address of the provider; `externalIPs` open one on these addresses.
 `loadBalancerSourceRanges`, or the annotation before it, limit the clients of a load balancer; none of them is no limit.
+A NetworkPolicy applies to the directions that `policyTypes` names, whatever rules it has, and an empty rule allows all
+traffic (https://kubernetes.io/docs/concepts/services-networking/network-policies/).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Network, IPv6Network, collapse_addresses, ip_network
 from typing import TypeAlias
 
@@ -19,6 +21,7 @@ from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import list_at, position_of, texts_of
 
 _OPEN = ("LoadBalancer", "NodePort")
+_DIRECTIONS = ("ingress", "egress")
 _RANGES = ("spec", "loadBalancerSourceRanges")
 _RANGES_BEFORE = ("metadata", "annotations", "service.beta.kubernetes.io/load-balancer-source-ranges")
 _Network: TypeAlias = IPv4Network | IPv6Network
@@ -33,6 +36,31 @@ def _describe(f: Facts) -> Templates:
 
 
 EXPOSED = RiskKind("exposed", "Reachable from outside", _describe)
+OPEN_POLICY = RiskKind(
+    "open-policy",
+    "Allows all traffic",
+    "An empty rule in {direction} allows all traffic, whatever the other rules say.",
+)
+RESTRICTS_LESS = RiskKind(
+    "restricts-less",
+    "Restricts less traffic",  # other policies may restrict the same pods
+    "The policy no longer applies to {direction}, so it no longer restricts that traffic.",
+)
+RESTRICTS_MORE = RiskKind(
+    "restricts-more",
+    "Restricts more traffic",
+    "The policy now applies to {direction}, so of that traffic it allows only what its rules name.",
+)
+IDLE_RULES = RiskKind(
+    "rules-without-effect",
+    "Rules without effect",
+    "The policy does not apply to {direction}, so its rules for that traffic have no effect.",
+)
+ALLOWS_NOTHING = RiskKind(
+    "allows-nothing",
+    "Allows no traffic",
+    "The policy applies to {direction} without a rule, so it allows none of that traffic.",
+)
 
 
 def _find_openings(service: JSONObject | None) -> set[str]:
@@ -102,3 +130,59 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
         yield EXPOSED.at(fields("spec", name), facts, position_of(subject, ("spec", name)))
     if subject.live is not None:
         yield from _find_wider(subject, subject.live, subject.result or subject.manifest)
+
+
+def _is_policy(subject: RiskSubject) -> bool:
+    """Return whether a NetworkPolicy is written."""
+    is_written = subject.manifest is not None and subject.result is not None
+    return is_written and subject.ref.key[:2] == ("networking.k8s.io", "NetworkPolicy")
+
+
+def _list_directions(policy: JSONObject | None) -> list[str]:
+    """Return the directions to which a policy applies; an estimate may lack the default that a server sets."""
+    if policy is None:
+        return []
+    named = dict.fromkeys(str(one).lower() for one in list_at(policy, "spec", "policyTypes"))
+    return list(named) or [name for name in _DIRECTIONS if name == "ingress" or list_at(policy, "spec", name)]
+
+
+def _is_open(policy: JSONObject | None, direction: str) -> bool:
+    """Return whether a policy applies to a direction with an empty rule, also one with empty parts."""
+    rules = list_at(policy, "spec", direction) if direction in _list_directions(policy) else []
+    return any(not (any(one.values()) if isinstance(one, Mapping) else one) for one in rules)
+
+
+def _at_rules(kind: RiskKind, subject: RiskSubject, direction: str) -> Risk:
+    return kind.at(fields("spec", direction), {"direction": direction}, position_of(subject, ("spec", direction)))
+
+
+@rule(160)
+def find_open_policy(subject: RiskSubject) -> Iterator[Risk]:
+    """Yield the directions in which a NetworkPolicy newly allows all traffic, or does not restrict it after all."""
+    if not _is_policy(subject):
+        return
+    live, result = subject.live, subject.result
+    kept = _list_directions(result)
+    for name in _DIRECTIONS:
+        if _is_open(result, name) and not _is_open(live, name):
+            yield _at_rules(OPEN_POLICY, subject, name)
+        if name not in kept and list_at(result, "spec", name):
+            yield _at_rules(IDLE_RULES, subject, name)
+    for name in _list_directions(live):
+        if name not in kept and not _is_open(live, name):
+            position = position_of(subject, ("spec", "policyTypes"))
+            yield RESTRICTS_LESS.at(fields("spec", "policyTypes"), {"direction": name}, position)
+
+
+@rule(165)
+def find_narrower_policy(subject: RiskSubject) -> Iterator[Risk]:
+    """Yield the directions of a live NetworkPolicy that lose their last rule, or to which it now applies."""
+    if subject.live is None or not _is_policy(subject):
+        return
+    before = _list_directions(subject.live)
+    for name in _list_directions(subject.result):
+        has_rules = bool(list_at(subject.result, "spec", name))
+        if not has_rules and (name not in before or list_at(subject.live, "spec", name)):
+            yield _at_rules(ALLOWS_NOTHING, subject, name)
+        elif has_rules and name not in before and not _is_open(subject.result, name):
+            yield _at_rules(RESTRICTS_MORE, subject, name)
