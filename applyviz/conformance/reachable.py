@@ -36,9 +36,8 @@ def _admits_more(live: JSONObject, after: JSONObject) -> bool:
     if any(get_at(obj, ("spec", "type"), None) != "LoadBalancer" for obj in (live, after)):
         return False
     old, new = (_list_spans(obj) for obj in (live, after))
-    edges = {(version, end + 1) for version, _start, end in old}
-    tried = edges | {(version, start) for version, start, _end in new}
-    return bool(old) and (not new or any(_is_in(new, one) and not _is_in(old, one) for one in tried))
+    tried = {(version, end + 1) for version, _start, end in old} | {(version, start) for version, start, _end in new}
+    return any(_is_in(new, one) and not _is_in(old, one) for one in tried)
 
 
 def _is_in(spans: list[tuple[int, int, int]], address: tuple[int, int]) -> bool:
@@ -46,9 +45,12 @@ def _is_in(spans: list[tuple[int, int, int]], address: tuple[int, int]) -> bool:
 
 
 def _list_spans(service: JSONObject) -> list[tuple[int, int, int]]:
-    """Return the ranges of clients of a load balancer: the version of IP, the first and the last address."""
-    annotations = get_at(service, ("metadata", "annotations"), None) or {}
+    """Return whom a load balancer admits: versions of IP, the first and the last address of each range."""
+    spec, annotations = service.get("spec") or {}, get_at(service, ("metadata", "annotations"), None) or {}
     written = annotations.get("service.beta.kubernetes.io/load-balancer-source-ranges") or ""
-    ranges = (service.get("spec") or {}).get("loadBalancerSourceRanges") or [t for t in written.split(",") if t.strip()]
+    ranges = spec.get("loadBalancerSourceRanges") or [text for text in written.split(",") if text.strip()]
+    if not ranges:
+        families = spec.get("ipFamilies") or ("IPv4", "IPv6")
+        return [(6, 0, 2**128 - 1) if family == "IPv6" else (4, 0, 2**32 - 1) for family in families]
     networks = (ip_network(text.strip(), strict=False) for text in ranges)
     return [(one.version, int(one.network_address), int(one.broadcast_address)) for one in networks]

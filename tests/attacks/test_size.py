@@ -11,7 +11,11 @@ from fnmatch import fnmatchcase
 import pytest
 
 from applyviz.engine.diff import embedded, embedded_documents, structural
+from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.requests.options import ApplyMode
+from applyviz.engine.risks.model import RiskSubject
+from applyviz.engine.risks.rules import find_risks
+from applyviz.engine.risks.traffic import EXPOSED
 from applyviz.guide import playground
 from applyviz.guide.given import PlaygroundQuery
 from applyviz.sandbox.cel import library  # noqa: F401 - defines the functions of Kubernetes
@@ -80,6 +84,22 @@ def test_patterns_mean_what_they_meant():
     ]
 
     assert [pair for pair in pairs if fits(*pair) != fnmatchcase(pair[1], pair[0])] == []
+
+
+def test_ranges_of_clients_are_compared_in_linear_time():
+    """A load balancer with thousands of ranges before and after; the last one is new."""
+    every = [f"10.{n // 256}.{n % 256}.0/24" for n in range(0, 20_000, 2)]
+    head = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
+    live, after = (
+        {**head, "spec": {"type": "LoadBalancer", "loadBalancerSourceRanges": ranges}}
+        for ranges in (every, [*every, "192.0.2.0/24"])
+    )
+    subject = RiskSubject(ObjectRef.from_object(live), manifest=after, live=live, after=after)
+
+    (risk,), seconds = measure(lambda: [risk for risk in find_risks(subject) if risk.kind is EXPOSED])
+
+    assert seconds < SECONDS
+    assert risk.facts["added"] == "192.0.2.0/24"
 
 
 def write_deployment(count: int, word: str) -> str:

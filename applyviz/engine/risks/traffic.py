@@ -9,9 +9,9 @@ traffic (https://kubernetes.io/docs/concepts/services-networking/network-policie
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import IPv4Network, IPv6Network, collapse_addresses, ip_network
-from typing import TypeAlias
 
 from applyviz.engine.objects.paths import fields
 from applyviz.engine.objects.values import JSONObject, get_at
@@ -24,7 +24,8 @@ _OPEN = ("LoadBalancer", "NodePort")
 _DIRECTIONS = ("ingress", "egress")
 _RANGES = ("spec", "loadBalancerSourceRanges")
 _RANGES_BEFORE = ("metadata", "annotations", "service.beta.kubernetes.io/load-balancer-source-ranges")
-_Network: TypeAlias = IPv4Network | IPv6Network
+_HIGHEST = 2**128
+_EVERY = {"IPv4": "0.0.0.0/0", "IPv6": "::/0"}
 
 
 def _describe(f: Facts) -> Templates:
@@ -94,16 +95,36 @@ def _list_ranges(service: JSONObject | None) -> list[str]:
     return ranges or [one.strip() for one in written.split(",") if one.strip()]
 
 
-def _covers(ranges: list[str], one: str) -> bool:
-    """Return whether ranges together hold every address of another one; what is no range is never new."""
-    try:
-        wanted: _Network = ip_network(one, strict=False)
-        known: list[_Network] = [ip_network(text, strict=False) for text in ranges]
-    except ValueError:
-        return True
-    if isinstance(wanted, IPv4Network):
-        return any(wanted.subnet_of(k) for k in collapse_addresses(n for n in known if isinstance(n, IPv4Network)))
-    return any(wanted.subnet_of(k) for k in collapse_addresses(n for n in known if isinstance(n, IPv6Network)))
+def _find_ends(network: IPv4Network | IPv6Network) -> tuple[int, int]:
+    return int(network.network_address), int(network.broadcast_address)
+
+
+class _Ranges:
+    """Ranges of addresses; `ip_network` raises `ValueError` for a text that is none."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        networks = [ip_network(text, strict=False) for text in texts]
+        self._of_version = {
+            4: [_find_ends(one) for one in collapse_addresses(n for n in networks if isinstance(n, IPv4Network))],
+            6: [_find_ends(one) for one in collapse_addresses(n for n in networks if isinstance(n, IPv6Network))],
+        }
+
+    def cover(self, text: str) -> bool:
+        """Return whether they hold every address of a range; what is no range is never new."""
+        try:
+            wanted = ip_network(text, strict=False)
+        except ValueError:
+            return True
+        # None of them overlap, so only the last one that begins before it can hold it.
+        known, (first, last) = self._of_version[wanted.version], _find_ends(wanted)
+        at = bisect_right(known, (first, _HIGHEST)) - 1
+        return at >= 0 and last <= known[at][1]
+
+
+def _list_every(service: JSONObject) -> list[str]:
+    """Return the ranges of a load balancer without a limit: every address of the families of its Service."""
+    families = [one for one in list_at(service, "spec", "ipFamilies") if one in _EVERY]
+    return [_EVERY[str(one)] for one in families or _EVERY]
 
 
 def _find_wider(subject: RiskSubject, live: JSONObject, result: JSONObject) -> Iterator[Risk]:
@@ -111,8 +132,12 @@ def _find_wider(subject: RiskSubject, live: JSONObject, result: JSONObject) -> I
     if any(get_at(obj, ("spec", "type")) != "LoadBalancer" for obj in (live, result)):
         return
     before, after = _list_ranges(live), _list_ranges(result)
-    added = [one for one in after if not _covers(before, one)]
-    if not before or (after and not added):
+    try:
+        known = _Ranges(before)
+        added = [one for one in after or _list_every(result) if not known.cover(one)]
+    except ValueError:  # servers once took other spellings, of which only their end is certain
+        added = [] if after else _list_every(result)
+    if not before or not added:
         return
     path = _RANGES if list_at(live, *_RANGES) or list_at(result, *_RANGES) else _RANGES_BEFORE
     facts = {"name": subject.ref.name, **({"added": join_names(added)} if after else {"before": join_names(before)})}
