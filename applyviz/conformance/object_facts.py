@@ -70,17 +70,6 @@ def _is_past_restarts(pod: JSONObject) -> bool:
     )
 
 
-def deletes_job_pods(planned: Planned) -> bool:
-    """Return whether a live Job has more active pods than it may have afterwards, and might have had before."""
-    live, after, _manifest = _versions(planned)
-    if (planned.change.ref.gvk.group, planned.change.ref.gvk.kind) != ("batch", "Job") or not planned.change.has_effect:
-        return False
-    most = [
-        0 if spec.get("suspend") else spec.get("parallelism", 1) for spec in (live.get("spec") or {}, after["spec"])
-    ]
-    return bool(most[1] < min(most[0], get_at(live, ("status", "active"), None) or 0))
-
-
 def _list_numbers(service: JSONObject) -> set[JSONValue]:
     """Return the addresses and ports of a Service that clients may have noted."""
     spec = service.get("spec") or {}

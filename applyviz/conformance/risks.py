@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
-from applyviz.conformance import covering, object_facts, reachable, repetition, traffic
+from applyviz.conformance import covering, job_pods, object_facts, reachable, repetition, traffic
 from applyviz.conformance.cases import CaseResult
 from applyviz.conformance.covering import NOTHING
 from applyviz.conformance.endings import is_gone
@@ -308,7 +308,7 @@ PREDICATES: Mapping[str, Predicate] = {
     **{slug: _changes_traffic(judge) for slug, judge in traffic.CHANGES.items()},
     "terminating": lambda f: "deletionTimestamp" in (get_at(f.live, ("metadata",), None) or {}),
     "container-restarts": lambda f: object_facts.restarts_container(f.planned),
-    "job-pods-deleted": lambda f: object_facts.deletes_job_pods(f.planned),
+    "job-pods-deleted": lambda f: job_pods.deletes_job_pods(f.planned),
     "address-lost": lambda f: f.gvk.kind == "Service" and f.is_written and object_facts.gives_up_address(f.planned),
     "exposed": lambda f: reachable.opens_service(f.planned),
     "gains-owner": lambda f: f.is_written and object_facts.gains_owner(f.live, f.after),

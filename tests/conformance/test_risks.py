@@ -174,15 +174,43 @@ def test_every_kind_is_judged_or_has_a_reason():
     assert not set(risks.PREDICATES) & set(UNJUDGED)
 
 
+JOB_CHANGES = [
+    ("", {}, "suspend: true, "),
+    ("", {}, "parallelism: 1, "),
+    ("completions: 9, completionMode: Indexed, ", {}, "completions: 3, "),
+    ("", {"failed": 3}, "backoffLimit: 2, "),
+    ("", {}, "activeDeadlineSeconds: 60, "),
+]
+
+
+def change_job(spec: str, status: dict[str, object], change: str, mode: ApplyMode) -> Planned:
+    """Plan a change of a Job that has three active pods."""
+    head = "apiVersion: batch/v1, kind: Job, metadata: {name: j}"
+    pod = "template: {spec: {restartPolicy: Never, containers: [{name: c, image: 'c:1'}]}}"
+    before = f"{{{head}, spec: {{parallelism: 3, {spec}{pod}}}}}"
+    name = change.partition(":")[0]
+    kept = "".join(f"{part}, " for part in ["parallelism: 3", *spec.split(", ")] if part and not part.startswith(name))
+    after = f"{{{head}, spec: {{{kept}{change}{pod}}}}}"
+    return plan_after(before, lambda live: {**live, "status": {"active": 3, **status}}, after, mode)
+
+
 @pytest.mark.parametrize("mode", ApplyMode)
-@pytest.mark.parametrize("field", ["parallelism: 3, suspend: true", "parallelism: 1"])
-def test_pods_of_a_job_that_are_deleted_are_counted(mode, field):
-    spec = "template: {spec: {restartPolicy: Never, containers: [{name: c, image: 'c:1'}]}}}"
-    job = f"{{apiVersion: batch/v1, kind: Job, metadata: {{name: j}}, spec: {{parallelism: 3, {spec}}}"
-    after = job.replace("parallelism: 3", field)
-    planned = plan_after(job, lambda live: {**live, "status": {"active": 2}}, after, mode)
+@pytest.mark.parametrize(("spec", "status", "change"), JOB_CHANGES)
+def test_pods_of_a_job_that_are_deleted_are_noticed(mode, spec, status, change):
+    status = {**status, "succeeded": 1, "completedIndexes": "0"} if spec else status
+    planned = change_job(spec, status, change, mode)
     told = {risk.kind.slug for risk in planned.change.risks}
 
     assert "job-pods-deleted" in told
     assert list(risks.find_wrong(risks.Facts(planned), told)) == []
     assert list(risks.find_wrong(risks.Facts(planned), told - {"job-pods-deleted"})) == ["job-pods-deleted is missing"]
+
+
+@pytest.mark.parametrize("mode", ApplyMode)
+def test_pods_of_a_job_that_succeeded_once_stay(mode):
+    planned = change_job("", {"active": 2, "succeeded": 1}, "parallelism: 1, ", mode)
+    told = {risk.kind.slug for risk in planned.change.risks}
+
+    assert "job-pods-deleted" not in told
+    assert list(risks.find_wrong(risks.Facts(planned), told)) == []
+    assert "job-pods-deleted is false" in list(risks.find_wrong(risks.Facts(planned), {*told, "job-pods-deleted"}))

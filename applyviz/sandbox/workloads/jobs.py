@@ -27,7 +27,7 @@ def reconcile_job(client: ControllerClient, key: ObjectKey, job: JSONObject) -> 
     phases = [get_at(pod, ("status", "phase")) for _, pod in pods]
     done, failed = phases.count("Succeeded"), phases.count("Failed")
     active = [(k, pod) for k, pod in pods if is_active(pod)]
-    wanted, limit = _count_wanted(job, done), job["spec"].get("backoffLimit", 6)
+    wanted, limit = _count_wanted(job, done, len(active)), job["spec"].get("backoffLimit", 6)
     outcome = _judge(job, done, failed, limit, is_idle=not active)
     if outcome is not None or job["spec"].get("suspend"):
         wanted = 0
@@ -44,10 +44,10 @@ def _is_over(job: JSONObject) -> bool:
     return conditions.is_true(job, "Complete") or conditions.is_true(job, "Failed")
 
 
-def _count_wanted(job: JSONObject, done: int) -> int:
+def _count_wanted(job: JSONObject, done: int, active: int) -> int:
     at_once, total = job["spec"].get("parallelism", 1), job["spec"].get("completions")
     if total is None:
-        return 0 if done else int(at_once)
+        return active if done else int(at_once)  # after a success, what works may finish
     return int(min(at_once, total - done))
 
 

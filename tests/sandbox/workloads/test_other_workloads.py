@@ -101,6 +101,15 @@ def test_job_completes_and_keeps_its_pod(world):
     assert (status["succeeded"], "active" in status, status["completionTime"] > status["startTime"]) == (2, False, True)
 
 
+def test_pods_of_a_job_without_completions_may_finish_after_the_first_success(world):
+    for count in (1, 2):
+        world.apply("jobs", workload("Job", "queue", parallelism=count, pod={"restartPolicy": "Never"}))
+        world.wait(4)
+    world.settle(30)
+
+    assert world.pods() == ["0/1 Completed"] * 2
+
+
 def test_job_that_crashes_fails_after_its_retries(world):
     job = workload("Job", "once", "shop/job:crash-loop", backoffLimit=1, pod={"restartPolicy": "Never"})
     world.apply("jobs", job)
