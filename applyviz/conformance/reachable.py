@@ -1,4 +1,4 @@
-"""Which clients reach a Service, as facts that prove or refute a risk; nothing here asks a rule of the engine."""
+"""Which clients reach what through a Service or an Ingress, as facts that prove or refute a risk; no rule is asked."""
 
 from __future__ import annotations
 
@@ -54,3 +54,28 @@ def _list_spans(service: JSONObject) -> list[tuple[int, int, int]]:
         return [(6, 0, 2**128 - 1) if family == "IPv6" else (4, 0, 2**32 - 1) for family in families]
     networks = (ip_network(text.strip(), strict=False) for text in ranges)
     return [(one.version, int(one.network_address), int(one.broadcast_address)) for one in networks]
+
+
+def keeps_endpoints(planned: Planned) -> bool:
+    """Return whether the controllers of endpoints had work for a Service before a write, and have none after it."""
+    versions = planned.change.versions
+    if planned.change.ref.gvk.kind != "Service" or planned.change.ref.gvk.group or versions.live is None:
+        return False
+    works = [
+        bool(spec.get("selector")) and spec.get("type") != "ExternalName"
+        for spec in (versions.live["spec"], (versions.after or versions.live)["spec"])
+    ]
+    return works == [True, False] and get_at(versions.after, ("spec", "type"), None) != "ExternalName"
+
+
+def changes_class(planned: Planned) -> bool:
+    """Return whether an Ingress is given to the controllers of another class, or of none any more."""
+    versions, gvk = planned.change.versions, planned.change.ref.gvk
+    if (gvk.group, gvk.kind) != ("networking.k8s.io", "Ingress") or versions.live is None:
+        return False
+    classes = []
+    for obj in (versions.live, versions.after or versions.live):
+        annotations = get_at(obj, ("metadata", "annotations"), None) or {}
+        field = get_at(obj, ("spec", "ingressClassName"), None)
+        classes.append(field or annotations.get("kubernetes.io/ingress.class") or "")
+    return classes[0] != classes[1]

@@ -311,6 +311,8 @@ PREDICATES: Mapping[str, Predicate] = {
     "job-pods-deleted": lambda f: job_pods.deletes_job_pods(f.planned),
     "address-lost": lambda f: f.gvk.kind == "Service" and f.is_written and object_facts.gives_up_address(f.planned),
     "exposed": lambda f: reachable.opens_service(f.planned),
+    "endpoints-stay": lambda f: reachable.keeps_endpoints(f.planned),
+    "class-changes": lambda f: reachable.changes_class(f.planned),
     "gains-owner": lambda f: f.is_written and object_facts.gains_owner(f.live, f.after),
     "injected-value": lambda f: object_facts.overwrites_bundle(f.planned),
     "removal-without-effect": lambda f: object_facts.removes_in_vain(f.planned),

@@ -1,12 +1,13 @@
 """Judge which traffic a NetworkPolicy allows in one direction, and how a write changes it.
 
 Rule: https://kubernetes.io/docs/concepts/services-networking/network-policies/. A policy that does not apply to a
-direction says nothing about it. A policy that applies allows what its rules name, and everything by an empty one.
+direction says nothing about it. A policy that applies allows what its rules name, and everything by an empty one, to
+and from the pods that it selects.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from typing import TypeAlias
 
@@ -43,6 +44,53 @@ def _moves(befores: tuple[Traffic, ...], after: Traffic, *, is_live: bool = True
     )
 
 
+def _meets(policy: JSONObject | None, label: str, value: str | None) -> bool:
+    """Return whether a label with a value, or None for no label, meets what a policy demands of its pods there."""
+    selector = get_at(policy, ("spec", "podSelector"), None) or {}
+    named = [one for one in selector.get("matchExpressions") or () if one["key"] == label]
+    return (selector.get("matchLabels") or {}).get(label, value) == value and all(
+        {"In": value in among, "NotIn": value not in among, "Exists": value is not None}.get(how, value is None)
+        for how, among in ((one["operator"], one.get("values") or ()) for one in named)
+    )
+
+
+def _list_values(*policies: JSONObject | None) -> Iterator[tuple[str, tuple[str | None, ...]]]:
+    """Yield each label that selectors name, with its values to try: those that they name, another one, and none."""
+    found: dict[str, set[str]] = {}
+    for policy in policies:
+        selector = get_at(policy, ("spec", "podSelector"), None) or {}
+        for label, value in (selector.get("matchLabels") or {}).items():
+            found.setdefault(label, set()).add(value)
+        for one in selector.get("matchExpressions") or ():
+            found.setdefault(one["key"], set()).update(one.get("values") or ())
+    yield from ((label, (*sorted(values), "another value", None)) for label, values in found.items())
+
+
+def _matches_alone(one: JSONObject | None, other: JSONObject | None) -> bool:
+    """Return whether there may be a pod that one policy selects and another one does not."""
+    tried = [
+        [(value, _meets(other, label, value)) for value in values if _meets(one, label, value)]
+        for label, values in _list_values(one, other)
+    ]
+    return all(tried) and any(not is_met for values in tried for _value, is_met in values)
+
+
+def _restricts(direction: str, policy: JSONObject | None) -> bool:
+    return _measure(direction, policy) in (Traffic.NONE, Traffic.SOME)
+
+
+def _frees_pods(direction: str, live: JSONObject | None, result: JSONObject) -> bool:
+    return live is not None and _restricts(direction, live) and _matches_alone(live, result)
+
+
+def _binds_pods(direction: str, live: JSONObject | None, result: JSONObject) -> bool:
+    return live is not None and _restricts(direction, result) and _matches_alone(result, live)
+
+
+def _either(*judges: Judge) -> Judge:
+    return lambda direction, live, result: any(judge(direction, live, result) for judge in judges)
+
+
 def _has_idle_rules(direction: str, _live: JSONObject | None, result: JSONObject) -> bool:
     has_rules = bool(get_at(result, ("spec", direction), None))
     return has_rules and _measure(direction, result) is Traffic.UNSAID
@@ -50,8 +98,8 @@ def _has_idle_rules(direction: str, _live: JSONObject | None, result: JSONObject
 
 CHANGES: Mapping[str, Judge] = {
     "open-policy": _moves((Traffic.UNSAID, Traffic.NONE, Traffic.SOME), Traffic.ALL, is_live=False),
-    "restricts-less": _moves((Traffic.NONE, Traffic.SOME), Traffic.UNSAID),
-    "restricts-more": _moves((Traffic.UNSAID,), Traffic.SOME),
+    "restricts-less": _either(_moves((Traffic.NONE, Traffic.SOME), Traffic.UNSAID), _frees_pods),
+    "restricts-more": _either(_moves((Traffic.UNSAID,), Traffic.SOME), _binds_pods),
     "allows-nothing": _moves((Traffic.UNSAID, Traffic.SOME, Traffic.ALL), Traffic.NONE),
     "rules-without-effect": _has_idle_rules,
 }

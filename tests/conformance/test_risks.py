@@ -34,6 +34,11 @@ rules: [{apiGroups: [''], resources: [pods], verbs: [get]}]
 SECRET = "{apiVersion: v1, kind: Secret, metadata: {name: s}, data: {a: eA==}}"
 SERVICE = "{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {type: ClusterIP, ports: [{port: 80}]}}"
 BALANCER = SERVICE.replace("ClusterIP", "LoadBalancer, loadBalancerSourceRanges: [10.0.0.0/8]")
+INGRESS = (
+    "{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: i}, spec: {ingressClassName: inner, "
+    "defaultBackend: {service: {name: s, port: {number: 80}}}}}"
+)
+CHOSEN = "{matchExpressions: [{key: a, operator: In, values: [b, c]}]}"
 POD = "spec: {serviceAccountName: a, containers: [{name: c, image: 'a:1', args: [a, b], env: [{name: A}]}]}"
 ACCOUNT = DEPLOYMENT.replace("spec: {containers: [{name: web, image: 'web:1'}]}", POD)
 ENV = ACCOUNT
@@ -62,6 +67,13 @@ CASES = [
     ("exposed", SERVICE, SERVICE.replace("ClusterIP", "NodePort")),
     ("exposed", BALANCER, BALANCER.replace("loadBalancerSourceRanges: [10.0.0.0/8], ", "")),
     ("exposed", BALANCER, BALANCER.replace("[10.0.0.0/8]", "[10.1.0.0/16, 10.0.0.0/7]")),
+    ("exposed", BALANCER, BALANCER.replace("[10.0.0.0/8]", "[0.0.0.0/1, 10.0.0.0/8, 128.0.0.0/1]")),
+    ("endpoints-stay", SERVICE.replace("type", "selector: {a: b}, type"), SERVICE),
+    ("class-changes", INGRESS, INGRESS.replace("inner", "outer")),
+    ("class-changes", INGRESS, INGRESS.replace("ingressClassName: inner, ", "")),
+    ("restricts-less", POLICY, POLICY.replace("{}", "{matchLabels: {a: b}}", 1)),
+    ("restricts-less", POLICY.replace("{}", CHOSEN, 1), POLICY.replace("{}", "{matchLabels: {a: b}}", 1)),
+    ("restricts-more", POLICY.replace("{}", CHOSEN, 1), POLICY),
     ("removal-without-effect", ACCOUNT, ACCOUNT.replace("serviceAccountName: a, ", "")),
     ("order-churn", POLICY_TYPES, POLICY_TYPES.replace("[Ingress, Egress]", "[Egress, Ingress]")),
     ("duplicate-merge-key", ENV, ENV.replace("{name: A}", "{name: A}, {name: A, value: b}")),

@@ -20,6 +20,7 @@ from applyviz.web.components.phrases import describe_risk
 from applyviz.web.reviews.pages.plan_summary import present_impact
 from applyviz.web.reviews.pages.resource_sums import present_sum
 from tests.controlplane.page_facts import LAST_APPLIED
+from tests.controlplane.page_traffic import TRAFFIC
 from tests.controlplane.pages import ROLLED, TEMPLATE, Pages, Told, find_class, show_fact
 from tests.controlplane.takeover import JSONObject
 from tests.web import reading
@@ -126,17 +127,6 @@ def _is_same(told: Told) -> bool:
     return get_at(told.before, ("metadata", "uid")) == get_at(told.after, ("metadata", "uid"))
 
 
-def _applies(policy: JSONObject | None, risk: Risk) -> bool:
-    """Whether a stored NetworkPolicy applies to the direction that a risk names."""
-    return risk.facts["direction"].capitalize() in get_at(policy, ("spec", "policyTypes"), ())
-
-
-def _rules(policy: JSONObject | None, risk: Risk) -> list[JSONValue]:
-    """The rules of a stored NetworkPolicy for the direction that a risk names."""
-    found = get_at(policy, ("spec", risk.facts["direction"]))
-    return found if isinstance(found, list) else []
-
-
 CLAIMS: Mapping[str, Claim] = {
     "cluster-scoped": lambda told, risk: not told.change.ref.namespace,
     "rbac": _check_kind(*_RBAC),
@@ -182,16 +172,7 @@ CLAIMS: Mapping[str, Claim] = {
     ),
     "atomic-list-replaced": lambda told, risk: told.fact(risk.path).was and not told.fact(risk.path).is_same,
     "exposed": lambda told, one: _is_changed(told, one) and one.facts.get("how") in (None, told.fact(one.path).after),
-    "open-policy": lambda told, risk: _applies(told.after, risk) and {} in _rules(told.after, risk),
-    "allows-nothing": lambda told, risk: _applies(told.after, risk) and not _rules(told.after, risk),
-    "restricts-more": lambda told, risk: (
-        _applies(told.after, risk) and not _applies(told.before, risk) and {} not in _rules(told.after, risk)
-    ),
-    "rules-without-effect": lambda told, risk: not _applies(told.after, risk) and bool(_rules(told.after, risk)),
-    "restricts-less": lambda told, risk: (
-        risk.facts["direction"].capitalize() in told.fact(risk.path).before
-        and risk.facts["direction"].capitalize() not in told.fact(risk.path).after
-    ),
+    **TRAFFIC,
     "injected-value": lambda told, risk: told.fact(risk.path).is_wanted,
     # The server refuses the object, so a run that applied it disproves it.
     "invalid-entry": lambda told, risk: False,

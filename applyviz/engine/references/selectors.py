@@ -1,4 +1,4 @@
-"""Parse label selectors of objects, and match labels with them.
+"""Parse label selectors of objects, match labels with them, and compare what two of them select.
 
 Rule: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#resources-that-support-set-based-requirements:
 all requirements must hold, `NotIn` and `DoesNotExist` hold where the label is absent, and a selector without a
@@ -8,7 +8,7 @@ requirement matches everything.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from applyviz.engine.objects.values import JSONValue
 
@@ -80,3 +80,61 @@ def read_selector(value: JSONValue) -> LabelSelector | None:
         return None
     equals = read_labels(value.get("matchLabels"))
     return LabelSelector(equals.equals if equals else (), tuple(_list_requirements(value.get("matchExpressions"))))
+
+
+@dataclass(slots=True)
+class _LabelDemand:
+    """What a selector demands of one label; `allowed` None: any value, or none."""
+
+    allowed: set[str] | None = None
+    refused: set[str] = field(default_factory=set)
+    is_present: bool = False
+    is_absent: bool = False
+
+    def add(self, operator: str, values: frozenset[str]) -> None:
+        """Add one requirement of the label."""
+        if operator == "In":
+            self.is_present = True
+            self.allowed = set(values) if self.allowed is None else self.allowed & values
+        elif operator == "NotIn":
+            self.refused |= values
+        elif operator == "Exists":
+            self.is_present = True
+        else:
+            self.is_absent = True
+
+    @property
+    def left(self) -> set[str] | None:
+        """The values that meet it, None if it names none."""
+        return None if self.allowed is None else self.allowed - self.refused
+
+    @property
+    def is_impossible(self) -> bool:
+        """Whether no label meets it."""
+        return self.left == set() or (self.is_present and self.is_absent)
+
+    def is_met_by(self, other: _LabelDemand) -> bool:
+        """Return whether every label that meets another demand meets this one."""
+        left = other.left
+        if left is None:
+            is_chosen = self.allowed is None and (other.is_absent or self.refused <= other.refused)
+        else:
+            is_chosen = (self.allowed is None or left <= self.allowed) and not left & self.refused
+        return is_chosen and (other.is_present or not self.is_present) and (other.is_absent or not self.is_absent)
+
+
+def _list_demands(selector: LabelSelector) -> dict[str, _LabelDemand]:
+    found: dict[str, _LabelDemand] = {}
+    for label, value in selector.equals:
+        found.setdefault(label, _LabelDemand()).add("In", frozenset((value,)))
+    for one in selector.requirements:
+        found.setdefault(one.label, _LabelDemand()).add(one.operator, one.values)
+    return found
+
+
+def selects_within(inner: LabelSelector, outer: LabelSelector) -> bool:
+    """Return whether every object that one selector matches is matched by another one."""
+    demands = _list_demands(inner)
+    if any(one.is_impossible for one in demands.values()):
+        return True
+    return all(demand.is_met_by(demands.get(label, _LabelDemand())) for label, demand in _list_demands(outer).items())

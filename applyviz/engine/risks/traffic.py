@@ -1,10 +1,12 @@
-"""The traffic that a change lets through: to Services from outside the cluster, and by NetworkPolicies.
+"""The traffic that a change lets through or stops: to Services and by Ingresses, Gateways and NetworkPolicies.
 
 Rule: https://kubernetes.io/docs/concepts/services-networking/service/#publishing-services-service-types: a LoadBalancer
 and a NodePort open a port on every node or on an address of the provider; `externalIPs` open one on these addresses.
 `loadBalancerSourceRanges`, or the annotation before it, limit the clients of a load balancer; none of them is no limit.
 A NetworkPolicy applies to the directions that `policyTypes` names, whatever rules it has, and an empty rule allows all
-traffic (https://kubernetes.io/docs/concepts/services-networking/network-policies/).
+traffic (https://kubernetes.io/docs/concepts/services-networking/network-policies/); it selects pods by `podSelector`.
+The controllers of endpoints leave those of a Service without a selector as they are (`pkg/controller/endpointslice`,
+`pkg/controller/endpoint`). A class chooses the controller of an Ingress or a Gateway.
 """
 
 from __future__ import annotations
@@ -13,17 +15,28 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import IPv4Network, IPv6Network, collapse_addresses, ip_network
 
+from applyviz.engine.objects.kinds import Kind
 from applyviz.engine.objects.paths import fields
 from applyviz.engine.objects.values import JSONObject, get_at
+from applyviz.engine.references.selectors import LabelSelector, read_selector, selects_within
 from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskSubject, Templates
 from applyviz.engine.risks.naming import join_names
 from applyviz.engine.risks.rules import rule
-from applyviz.engine.risks.walking import list_at, position_of, texts_of
+from applyviz.engine.risks.walking import list_at, map_at, position_of, texts_of
 
 _OPEN = ("LoadBalancer", "NodePort")
 _DIRECTIONS = ("ingress", "egress")
 _RANGES = ("spec", "loadBalancerSourceRanges")
 _RANGES_BEFORE = ("metadata", "annotations", "service.beta.kubernetes.io/load-balancer-source-ranges")
+_SELECTOR, _POD_SELECTOR = ("spec", "selector"), ("spec", "podSelector")
+# The fields that name the class of a kind, the one that counts first.
+_CLASSES: Mapping[Kind, tuple[tuple[str, ...], ...]] = {
+    ("networking.k8s.io", "Ingress"): (
+        ("spec", "ingressClassName"),
+        ("metadata", "annotations", "kubernetes.io/ingress.class"),
+    ),
+    ("gateway.networking.k8s.io", "Gateway"): (("spec", "gatewayClassName"),),
+}
 _HIGHEST = 2**128
 _EVERY = {"IPv4": "0.0.0.0/0", "IPv6": "::/0"}
 
@@ -36,7 +49,35 @@ def _describe(f: Facts) -> Templates:
     return ("Clients outside the cluster can reach Service {name}: {how}, {ports}.",)
 
 
+def _describe_class(f: Facts) -> Templates:
+    if "after" not in f:
+        return ("{kind} {name} no longer names class {before}: the controller of that class may stop serving it.",)
+    if "before" not in f:
+        return ("{kind} {name} now names class {after}: a controller that serves it without a class may stop.",)
+    moved = "{kind} {name} moves from class {before} to {after}."
+    return (moved, "If they have different controllers, the former one stops serving it, and its address changes.")
+
+
+def _describe_less(f: Facts) -> Templates:
+    if "direction" in f:
+        return ("The policy no longer applies to {direction}, so it no longer restricts that traffic.",)
+    return ("The policy selects other pods: it no longer restricts those that only its former selector matches.",)
+
+
+def _describe_more(f: Facts) -> Templates:
+    if "direction" in f:
+        return ("The policy now applies to {direction}, so of that traffic it allows only what its rules name.",)
+    selects = "The policy selects other pods: of the traffic of those that only its new selector matches, "
+    return (selects + "it allows only what its rules name.",)
+
+
 EXPOSED = RiskKind("exposed", "Reachable from outside", _describe)
+ENDPOINTS_STAY = RiskKind(
+    "endpoints-stay",
+    "Endpoints are no longer updated",
+    "Service {name} no longer selects pods: it keeps the endpoints that it has, also where these pods are gone.",
+)
+CLASS_CHANGES = RiskKind("class-changes", "Another controller may serve it", _describe_class)
 OPEN_POLICY = RiskKind(
     "open-policy",
     "Allows all traffic",
@@ -45,12 +86,12 @@ OPEN_POLICY = RiskKind(
 RESTRICTS_LESS = RiskKind(
     "restricts-less",
     "Restricts less traffic",  # other policies may restrict the same pods
-    "The policy no longer applies to {direction}, so it no longer restricts that traffic.",
+    _describe_less,
 )
 RESTRICTS_MORE = RiskKind(
     "restricts-more",
     "Restricts more traffic",
-    "The policy now applies to {direction}, so of that traffic it allows only what its rules name.",
+    _describe_more,
 )
 IDLE_RULES = RiskKind(
     "rules-without-effect",
@@ -157,6 +198,40 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
         yield from _find_wider(subject, subject.live, subject.result or subject.manifest)
 
 
+@rule(172)
+def find_kept_endpoints(subject: RiskSubject) -> Iterator[Risk]:
+    """Yield that a live Service no longer selects pods, so that nobody updates its endpoints."""
+    live, result = subject.live, subject.result
+    if subject.ref.key[:2] != ("", "Service") or live is None or result is None or subject.manifest is None:
+        return
+    has_pods = all(get_at(obj, ("spec", "type")) != "ExternalName" for obj in (live, result))
+    if has_pods and map_at(live, *_SELECTOR) and not map_at(result, *_SELECTOR):
+        yield ENDPOINTS_STAY.at(fields(*_SELECTOR), {"name": subject.ref.name}, position_of(subject, _SELECTOR))
+
+
+def _find_class(obj: JSONObject, paths: Iterable[tuple[str, ...]]) -> tuple[str, tuple[str, ...]] | None:
+    """Return the class of an object and the field that names it, None for an object without one."""
+    found = ((get_at(obj, path), path) for path in paths)
+    return next(((str(name), path) for name, path in found if name), None)
+
+
+@rule(175)
+def find_class_change(subject: RiskSubject) -> Iterator[Risk]:
+    """Yield that a live object names another class, or that it gains or loses the only one."""
+    live, result, paths = subject.live, subject.result, _CLASSES.get(subject.ref.key[:2])
+    if paths is None or live is None or result is None or subject.manifest is None:
+        return
+    before, after = _find_class(live, paths), _find_class(result, paths)
+    named = before or after
+    if named is None or (before and after and before[0] == after[0]):
+        return
+    facts = {"kind": subject.ref.gvk.kind, "name": subject.ref.name}
+    facts |= {"before": before[0]} if before else {}
+    facts |= {"after": after[0]} if after else {}
+    path = (after or named)[1]
+    yield CLASS_CHANGES.at(fields(*path), facts, position_of(subject, path))
+
+
 def _is_policy(subject: RiskSubject) -> bool:
     """Return whether a NetworkPolicy is written."""
     is_written = subject.manifest is not None and subject.result is not None
@@ -211,3 +286,23 @@ def find_narrower_policy(subject: RiskSubject) -> Iterator[Risk]:
             yield _at_rules(ALLOWS_NOTHING, subject, name)
         elif has_rules and name not in before and not _is_open(subject.result, name):
             yield _at_rules(RESTRICTS_MORE, subject, name)
+
+
+def _restricts(policy: JSONObject) -> bool:
+    """Return whether a policy does not allow all traffic of its pods."""
+    return not all(_is_open(policy, name) for name in _list_directions(policy))
+
+
+@rule(167)
+def find_other_pods(subject: RiskSubject) -> Iterator[Risk]:
+    """Yield that a live NetworkPolicy selects other pods, and whether it restricts fewer or more of them by that."""
+    live, result = subject.live, subject.result
+    if live is None or result is None or not _is_policy(subject):
+        return
+    # A policy without a selector selects every pod.
+    before, after = (read_selector(map_at(one, *_POD_SELECTOR)) or LabelSelector() for one in (live, result))
+    position = position_of(subject, _POD_SELECTOR)
+    if _restricts(result) and not selects_within(after, before):
+        yield RESTRICTS_MORE.at(fields(*_POD_SELECTOR), position=position)
+    if _restricts(live) and not selects_within(before, after):
+        yield RESTRICTS_LESS.at(fields(*_POD_SELECTOR), position=position)
