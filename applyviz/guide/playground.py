@@ -103,10 +103,14 @@ def _check_same(manifest: ObjectRef, part: str, other: ManifestDocument) -> Iter
 
 def name_lines(problems: Iterable[PlaygroundQueryProblem], texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield each problem as its field and its message, which names the line in the text that the person wrote."""
+    read: dict[str, tuple[ManifestDocument, ...]] = {}
     for problem in problems:
-        documents = read_text(problem.part, texts[problem.part]).documents if problem.document is not None else ()
-        line = f"line {documents[problem.document].position.line}: " if problem.document is not None else ""
-        yield problem.part, f"{line}{problem.reason}"
+        if problem.document is None:
+            yield problem.part, problem.reason
+            continue
+        if problem.part not in read:
+            read[problem.part] = read_text(problem.part, texts[problem.part]).documents
+        yield problem.part, f"line {read[problem.part][problem.document].position.line}: {problem.reason}"
 
 
 def read_text(part: str, text: str) -> ParsedFile:

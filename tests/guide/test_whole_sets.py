@@ -2,6 +2,8 @@
 
 import pytest
 
+from applyviz.guide import playground
+from applyviz.guide.given import PlaygroundQueryError
 from applyviz.guide.given_sets import SetQuery, SetTask
 from applyviz.guide.whole_sets import explain_set
 from tests.guide.set_cases import CASES, place
@@ -51,3 +53,18 @@ def test_apply_that_removes_the_last_finalizer_ends_a_deletion(task):
 
     found = [(row.ref.name, row.outcome.value, row.is_ended) for row in answer.rows]
     assert found == [("held", "deleted", True), ("child", "collected", False)]
+
+
+def test_text_with_many_errors_is_read_once_for_their_lines(monkeypatch):
+    """A question has twenty objects and a few seconds; each of them may be an error of its own."""
+    read, original = [], playground.read_text
+    monkeypatch.setattr(playground, "read_text", lambda part, text: read.append(part) or original(part, text))
+    unknown = "---\n".join(f"{{apiVersion: v1, kind: Nothing, metadata: {{name: a-{n}}}}}\n" for n in range(20))
+    given = SetQuery("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}", cluster=unknown)
+
+    with pytest.raises(PlaygroundQueryError) as caught:
+        explain_set(given, now=NOW)
+    named = list(playground.name_lines(caught.value.problems, given.to_json()))
+
+    assert read == ["cluster"]
+    assert [text.partition(":")[0] for _part, text in named] == [f"line {2 * n + 1}" for n in range(20)]
