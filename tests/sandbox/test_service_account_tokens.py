@@ -15,17 +15,20 @@ ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 def request_token(ask):
     ask("POST", ACCOUNTS, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot"}})
 
-    def send(name="robot", **spec):
-        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
+    def send(name="robot", metadata=None, **spec):
+        kind = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
+        body = {**kind, "metadata": metadata or {}, "spec": spec}
         return ask("POST", f"{ACCOUNTS}/{name}/token", body)
 
     return send
 
 
-def test_token_names_its_account_and_its_end(request_token):
+def test_token_names_its_account_and_its_end(request_token, ask):
     answer = request_token(expirationSeconds=600, audiences=["a"])
 
-    assert (answer.status, answer.body["metadata"]["name"]) == (201, "robot")
+    account = ask("GET", f"{ACCOUNTS}/robot").body["metadata"]
+    named = answer.body["metadata"]
+    assert (answer.status, named["name"], named["uid"]) == (201, "robot", account["uid"])
     assert answer.body["spec"] == {"audiences": ["a"], "expirationSeconds": 600, "boundObjectRef": None}
     assert answer.body["status"]["expirationTimestamp"] == "2026-01-02T03:14:05Z"
     head, claims, signature = answer.body["status"]["token"].split(".")
@@ -45,6 +48,7 @@ def test_token_opens_no_sandbox(request_token, sandbox):
 @pytest.mark.parametrize(
     ("seconds", "detail"),
     [
+        (0, "0: may not specify a duration less than 10 minutes"),
         (1, "1: may not specify a duration less than 10 minutes"),
         (2**33, "8589934592: may not specify a duration larger than 2^32 seconds"),
     ],
@@ -54,6 +58,39 @@ def test_duration_has_limits(request_token, seconds, detail):
 
     wanted = f'TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: {detail}'
     assert (answer.status, answer.message) == (422, wanted)
+
+
+REQUEST = 'TokenRequest.authentication.k8s.io "robot"'
+
+
+@pytest.mark.parametrize(
+    ("metadata", "status", "message"),
+    [
+        (
+            {"name": "other"},
+            422,
+            f'{REQUEST} is invalid: metadata.name: Invalid value: "other": '
+            "must match the service account name if specified",
+        ),
+        (
+            {"namespace": "other"},
+            422,
+            f'{REQUEST} is invalid: metadata.namespace: Invalid value: "other": '
+            "must match the service account namespace if specified",
+        ),
+        (
+            {"uid": "x"},
+            409,
+            f"Operation cannot be fulfilled on {REQUEST}: "
+            "the UID in the token request (x) does not match the UID of the service account (",
+        ),
+    ],
+)
+def test_request_about_another_account_is_refused(request_token, metadata, status, message):
+    answer = request_token(metadata=metadata)
+
+    assert answer.status == status
+    assert answer.message.startswith(message)
 
 
 def test_absent_account_has_no_token(request_token):
@@ -69,6 +106,23 @@ def test_pod_without_a_node_has_an_empty_log(ask, sandbox):
     )
     face = HttpFace(sandbox, {"secret-token": "alice"}.get, lambda: NOW)
 
-    answer = face.handle("GET", "/api/v1/namespaces/default/pods/p/log", "", {"authorization": "Bearer secret-token"})
+    path, headers = "/api/v1/namespaces/default/pods/p/log", {"authorization": "Bearer secret-token"}
+    answer = face.handle("GET", path, "", headers)
+    other = face.handle("GET", path, "container=other", headers)
 
     assert (answer.status, answer.body) == (200, b"")
+    assert (other.status, json.loads(other.body)["message"]) == (400, "container other is not valid for pod p")
+
+
+def test_object_whose_name_is_log_is_read(ask, sandbox):
+    ask(
+        "POST",
+        "/api/v1/namespaces/default/configmaps",
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "log"}, "data": {"a": "b"}},
+    )
+    face = HttpFace(sandbox, {"secret-token": "alice"}.get, lambda: NOW)
+    headers = {"authorization": "Bearer secret-token"}
+
+    answer = face.handle("GET", "/api/v1/namespaces/default/configmaps/log", "", headers)
+
+    assert (answer.status, json.loads(answer.body)["data"]) == (200, {"a": "b"})

@@ -20,7 +20,7 @@ from applyviz.engine.objects.exchange import APPLY_PATCH, JSON, Answer, Request
 from applyviz.engine.objects.values import JSONObject
 from applyviz.kubernetes.parity.json_text import simplify
 from applyviz.kubernetes.parity.payloads import Payload, UnreadableError, read_yaml
-from applyviz.kubernetes.parity.status import StatusError, bad_request, no_such_path
+from applyviz.kubernetes.parity.status import StatusError, bad_request
 from applyviz.kubernetes.v1_36.warnings.common import ALL_WARNINGS, CUT_WARNING
 from applyviz.sandbox.api import openapi_v2
 from applyviz.sandbox.api.access_reviews import RequestUser
@@ -133,7 +133,7 @@ class HttpFace:
             return Response(200, [("Content-Type", "text/plain; charset=utf-8")], b"ok")
         if request.path == openapi_v2.PATH and request.method == "GET" and openapi_v2.is_protobuf(accept):
             return Response(200, [("Content-Type", openapi_v2.PROTOBUF)], openapi_v2.encode_document())
-        if request.method == "GET" and request.path.endswith(_LOG):
+        if request.method == "GET" and _is_log(request.path):
             return self._read_log(request)
         user = _manager(headers.get("user-agent", ""))
         answer = self._sandbox.handle(request, user=user, payload=payload, caller=caller)
@@ -143,15 +143,9 @@ class HttpFace:
 
     def _read_log(self, request: Request) -> Response:
         """Answer `kubectl logs`: one line, which says that no container runs; nothing of a Pod without a node."""
-        answer = self._sandbox.handle(Request("GET", request.path.removesuffix(_LOG)))
-        if (
-            not answer.is_ok
-            or not isinstance(answer.body, Mapping)
-            or "containers" not in (answer.body.get("spec") or {})
-        ):
-            return _render(answer if not answer.is_ok else Answer(404, no_such_path().render()))
-        if not self._sandbox.simulates_workloads:
-            return Response(200, [("Content-Type", "text/plain")], b"")
+        answer = self._sandbox.handle(Request("GET", request.path.rstrip("/").removesuffix(_LOG)))
+        if not answer.is_ok or not isinstance(answer.body, Mapping):
+            return _render(answer)
         text, refused = read_log(answer.body, request.query.get("container", ""))
         if refused:
             return _render(Answer(400, bad_request(refused).render()))
@@ -181,6 +175,12 @@ class HttpFace:
                 is_begun = True
         response = Response(200, [("Content-Type", JSON)], "".join(lines).encode())
         return WatchPart(response, WatchPosition(step.position, is_begun), seconds, step.is_ended)
+
+
+def _is_log(path: str) -> bool:
+    """Return whether a path is that of the log of a Pod, and not of an object whose name is `log`."""
+    route = parse_path(path)
+    return route is not None and (route.group, route.plural, route.subresource) == ("", "pods", _LOG[1:])
 
 
 def is_watch(method: str, path: str, query: str) -> bool:

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
-from applyviz.kubernetes.parity.status import FieldError, bad_request, invalid, invalid_object
+from applyviz.kubernetes.parity.status import FieldError, bad_request, conflict, invalid, invalid_object
 from applyviz.sandbox.lifecycle.grace_periods import shift
 from applyviz.sandbox.storage.cluster import SandboxCluster
 from applyviz.sandbox.storage.resources import ResourceTarget
@@ -27,23 +27,39 @@ _GROUP, _KIND = "authentication.k8s.io", "TokenRequest"
 def issue_token(cluster: SandboxCluster, request: Request, route: Route, target: ResourceTarget) -> Answer:
     """POST of a TokenRequest to a ServiceAccount.
 
-    - Raises `StatusError`: 404 without the account, 422 for a duration that is too short or too long.
+    - Raises `StatusError`: 404 without the account, 409 for another uid, 422 for another name or namespace, and for a
+      duration that is too short or too long.
     """
-    account = cluster.get(target, route.namespace, route.name)
     sent = request.body if isinstance(request.body, Mapping) else {}
     if sent.get("kind", _KIND) != _KIND:
         raise bad_request(f"{sent['kind']} cannot be handled as a {_KIND}")
-    seconds = get_at(sent, ("spec", "expirationSeconds")) or _USUAL
+    if errors := list(_list_others(sent, route)):
+        raise invalid_object(_GROUP, _KIND, route.name, errors)
+    account = cluster.get(target, route.namespace, route.name)
+    uid, given = account["metadata"]["uid"], get_at(sent, ("metadata", "uid"))
+    if given and given != uid:
+        detail = f"the UID in the token request ({given}) does not match the UID of the service account ({uid})"
+        raise conflict(_GROUP, _KIND, route.name, detail)
+    seconds = get_at(sent, ("spec", "expirationSeconds"))
+    seconds = _USUAL if seconds is None else seconds
     if errors := list(_list_problems(seconds)):
         raise invalid_object(_GROUP, _KIND, "", errors)
     audiences = get_at(sent, ("spec", "audiences")) or [_ISSUER]
-    now, uid = cluster.now(), cluster.new_uid()
+    now = cluster.now()
     expires = shift(now, seconds)
     metadata = {"name": route.name, "namespace": route.namespace, "uid": uid, "creationTimestamp": now}
     spec = {"audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": None}
     status = {"token": _write_token(account, audiences, now, expires), "expirationTimestamp": expires}
     body = {"kind": _KIND, "apiVersion": f"{_GROUP}/v1", "metadata": metadata, "spec": spec, "status": status}
     return Answer(201, body)
+
+
+def _list_others(sent: JSONObject, route: Route) -> Iterator[FieldError]:
+    for name, wanted in (("name", route.name), ("namespace", route.namespace)):
+        found = get_at(sent, ("metadata", name))
+        if found and found != wanted:
+            yield invalid(f"metadata.{name}", found, f"must match the service account {name} if specified")
+            return
 
 
 def _list_problems(seconds: JSONValue) -> Iterator[FieldError]:

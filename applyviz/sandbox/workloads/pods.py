@@ -291,12 +291,14 @@ def _make_condition(kind: str, entry: _Fresh, text: str) -> JSONObject:
 def read_log(pod: JSONObject, name: str) -> tuple[str, str]:
     """Return the log of a container and "", or "" and why there is none; `name` "" is the first container.
 
-    - The only line says that nothing runs.
+    - The only line says that nothing runs; a Pod without a node has none.
     """
     containers = [str(c["name"]) for c in pod["spec"]["containers"]]
     chosen, full = name or containers[0], pod["metadata"]["name"]
     if chosen not in containers:
         return "", f"container {chosen} is not valid for pod {full}"
+    if not pod["spec"].get("nodeName"):
+        return "", ""
     current = next((c for c in (pod.get("status") or {}).get("containerStatuses") or () if c["name"] == chosen), None)
     waiting = get_at(current, ("state", "waiting", "reason"))
     if current is None or waiting:
