@@ -256,6 +256,7 @@ class NotificationKind(models.TextChoices):
     RUN_FAILED = "run.failed", _("An apply run failed")
     RUN_ATTENTION = "run.needs_attention", _("An apply run needs attention")
     RUN_STALE = "run.stale", _("A plan is stale")
+    RUN_CANCELED = "run.canceled", _("An apply run was canceled")
     START_CANCELED = "run.start_canceled", _("A scheduled start was canceled")
     EMERGENCY_APPLIED = "emergency.applied", _("An emergency apply started")
     FOLLOWING_ATTENTION = "following.attention", _("A followed branch needs attention")

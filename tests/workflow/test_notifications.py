@@ -8,8 +8,8 @@ from django.db.models import F
 from django.utils import timezone
 
 from applyviz.records.enums import NotificationKind, Role
-from applyviz.records.models import Notification, NotificationEvent
-from applyviz.workflow import notifications
+from applyviz.records.models import ApplyRun, Notification, NotificationEvent
+from applyviz.workflow import notifications, runs
 from applyviz.workflow.approvals import approving
 from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.notifications import choices, inbox
@@ -111,9 +111,10 @@ def test_expiring_approval_is_told_once(team):
             lambda team: setattr(team.wire, "fault", lambda request, number: "refuse connection"),
             NotificationKind.RUN_FAILED,
         ),
+        (lambda team: runs.cancel_run(ApplyRun.objects.latest("number"), by=team.bob), NotificationKind.RUN_CANCELED),
     ],
 )
-def test_run_that_went_wrong_says_how(team, spoil, event):
+def test_run_that_did_not_apply_its_plan_says_why(team, spoil, event):
     team.apply(config_map(a="1"))
     run = team.start(team.plan(config_map(a="2")))
     spoil(team)

@@ -30,6 +30,7 @@ _TONES = {
     NotificationKind.RUN_FAILED: ("×", "remove"),  # noqa: RUF001 the cross is drawn
     NotificationKind.RUN_ATTENTION: ("!", "warn"),
     NotificationKind.RUN_STALE: ("!", "warn"),
+    NotificationKind.RUN_CANCELED: ("−", "warn"),  # noqa: RUF001 the minus sign is drawn
     NotificationKind.START_CANCELED: ("!", "warn"),
     NotificationKind.EMERGENCY_APPLIED: ("!", "remove"),
     NotificationKind.FOLLOWING_ATTENTION: ("!", "warn"),

@@ -23,6 +23,7 @@ _MAILED = frozenset(
         NotificationKind.RUN_FAILED,
         NotificationKind.RUN_ATTENTION,
         NotificationKind.RUN_STALE,
+        NotificationKind.RUN_CANCELED,
         NotificationKind.START_CANCELED,
         NotificationKind.EMERGENCY_APPLIED,
         NotificationKind.FOLLOWING_ATTENTION,

@@ -111,7 +111,9 @@ def _judge_run(run: ApplyRun) -> NotificationKind:
         return NotificationKind.RUN_ATTENTION
     if run.state == RunState.FAILED:
         return NotificationKind.RUN_FAILED
-    return NotificationKind.RUN_ATTENTION if Outcome.DIFFERS in found else NotificationKind.RUN_FINISHED
+    if Outcome.DIFFERS in found:
+        return NotificationKind.RUN_ATTENTION
+    return NotificationKind.RUN_CANCELED if run.state == RunState.CANCELED else NotificationKind.RUN_FINISHED
 
 
 def _read_plan_made(entry: AuditEntry, plan: Plan) -> Iterator[_News]:

@@ -24,6 +24,7 @@ _SENTENCES = {
     NotificationKind.RUN_FAILED: "Run %(run)s of “%(title)s” failed",
     NotificationKind.RUN_ATTENTION: "Run %(run)s of “%(title)s” needs attention",
     NotificationKind.RUN_STALE: "Run %(run)s of “%(title)s” stopped: live moved after the plan was made",
+    NotificationKind.RUN_CANCELED: "Run %(run)s of “%(title)s” was canceled",
     NotificationKind.START_CANCELED: "The scheduled start of “%(title)s” was canceled: %(why)s",
     NotificationKind.EMERGENCY_APPLIED: (
         "%(by)s ran an emergency apply of “%(title)s” without the approvals that its policy requires"
