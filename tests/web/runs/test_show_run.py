@@ -233,6 +233,48 @@ def test_objects_that_were_not_reached_are_not_done(as_viewer, plan, bob):
     assert "0 of 1 object applied" in as_viewer.get("/runs/1/").content.decode()
 
 
+@pytest.mark.parametrize(
+    ("outcome", "text"),
+    [
+        ("not-attempted", "The run was canceled before it changed anything."),
+        ("unknown", "The run was canceled. Objects applied before stay applied."),
+        ("applied", "The run was canceled. Objects applied before stay applied."),
+    ],
+)
+def test_canceled_run_says_what_stays_and_no_step_is_in_progress(as_viewer, plan, bob, outcome, text):
+    run = rows.make_run(plan, bob, state="canceled", outcome=outcome)
+
+    page = reading.read(as_viewer, url(run))
+
+    assert text in reading.text_of(page)
+    (track,) = [one for one in reading.find_all(page, "ol") if reading.attribute(one, "class") == "track"]
+    states = [reading.attribute(step, "class") for step in reading.find_all(track, "li")]
+    assert states == ["is-done", "is-done", "is-bad", "is-next"]
+
+
+def test_more_failures_than_are_listed_are_counted_and_lead_to_all(as_viewer, alice, bob):
+    change = builders.build_change()
+    many = [replace(change, ref=change.ref._replace(name=f"o{n}")) for n in range(60)]
+    run = rows.make_run(rows.make_plan(alice, many), bob, state="failed", outcome="failed")
+
+    page = as_viewer.get(url(run)).content.decode()
+
+    assert "57 more failures" in page
+    assert f'<a href="{url(run)}?rows=all#objects">All objects</a>' in page
+
+
+@pytest.mark.parametrize(("state", "outcome"), [("applying", "waiting"), ("canceled", "not-attempted")])
+def test_objects_that_the_plan_leaves_unchanged_are_never_counted_as_open(as_viewer, alice, bob, state, outcome):
+    change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=())
+    calm = replace(change, ref=change.ref._replace(name="calm"), operation=Operation.UNCHANGED)
+    run = rows.make_run(rows.make_plan(alice, [change, calm]), bob, state=state, outcome=outcome)
+
+    page = reading.text_of(reading.read(as_viewer, url(run)))
+
+    assert "0 of 1 object applied · 1 object unchanged" in page
+    assert "1 not attempted" in page
+
+
 def test_all_objects_are_shown_with_what_was_sent_and_one_is_a_click_away(as_viewer, run):
     page = as_viewer.get(url(run)).content.decode()
     table = page.partition('run-table"')[2].partition("</table>")[0]

@@ -80,6 +80,18 @@ def test_rows_of_workloads_are_limited_and_the_others_counted(as_viewer, alice, 
     assert "more objects" not in as_viewer.get(f"/runs/{run.number}/?rows=all").content.decode()
 
 
+@pytest.mark.long
+def test_workloads_that_are_not_listed_are_counted_by_their_state(as_viewer, alice, bob):
+    many = tuple(f"web-{number}" for number in range(60))
+    run = scenes.make_scene(alice, bob, clock.now() - timedelta(seconds=108), (("apps", "Deployment", many),))
+    left = [result.pk for result in run.results.order_by("-position")[:25]]
+    ObjectResult.objects.filter(pk__in=left).update(outcome="not-attempted", rollout="", pods={})
+
+    page = as_viewer.get(f"/runs/{run.number}/").content.decode()
+
+    assert ("15 more verified" in page, "25 more not attempted" in page) == (True, True)
+
+
 def test_secrets_that_a_reader_may_not_compare_are_in_no_picture(as_viewer, alice, bob):
     steps = (("", "ConfigMap", ("settings",)), ("", "Secret", ("keys",)))
     run = scenes.make_scene(alice, bob, clock.now() - timedelta(seconds=9), steps)

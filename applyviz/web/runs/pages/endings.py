@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from applyviz import clock
 from applyviz.engine.planning.model.plan import DELETIONS, Operation
-from applyviz.records.enums import RunState
+from applyviz.records.enums import Outcome, RunState
 from applyviz.records.models import ApplyRun, ObjectResult
 from applyviz.web.runs.pages.object_states import BAD, NOT_AS_APPROVED, NOT_READY, ObjectState, find_object_state
 from applyviz.workflow.clusters.states import find_stop
@@ -32,6 +32,10 @@ _DELETED_ENDINGS: dict[RunState, str | Promise] = {
     RunState.FAILED: gettext_lazy("The run stopped on an error. Objects deleted before the error stay deleted."),
     RunState.CANCELED: gettext_lazy("The run was canceled. Objects deleted before stay deleted."),
 }
+
+
+# Outcomes of objects to which the run sent nothing that changes them.
+_UNTOUCHED = (Outcome.WAITING, Outcome.SKIPPED, Outcome.LEFT_OUT, Outcome.UNCHANGED)
 
 
 def only_deletes(results: Sequence[ObjectResult]) -> bool:
@@ -61,6 +65,8 @@ def describe_ending(run: ApplyRun, results: Sequence[ObjectResult]) -> str | Pro
             if any(find_object_state(r) is ObjectState.NOT_ATTEMPTED for r in results):
                 return _("A workload did not become ready, so the run stopped. Objects applied before stay applied.")
             return _("All objects are written, but not all workloads became ready.")
+    elif run.state == RunState.CANCELED and all(r.outcome in _UNTOUCHED for r in results):
+        return _("The run was canceled before it changed anything.")
     elif run.state == RunState.FAILED and RunRules.from_json(run.rules).carries_on:
         return _("Some objects failed. The run continued with objects that do not depend on them.")
     return (_DELETED_ENDINGS if only_deletes(results) else _ENDINGS).get(RunState(run.state), "")

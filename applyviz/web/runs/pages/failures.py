@@ -25,7 +25,7 @@ from applyviz.web.runs.pages.results import OUTCOME_STYLES, describe_difference
 from applyviz.web.runs.pages.retries import RetryOffer
 from applyviz.workflow.plans.revert import find_lost
 
-SHOWN = 3
+SHOWN, MOST = 3, 50
 _DIFFERENCES = 3
 
 
@@ -45,10 +45,12 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class FailureSummary:
-    """The first failures, and links to the others."""
+    """The first failures, and how many others there are; of these, links to the first, and to the list of all."""
 
     shown: tuple[Failure, ...] = ()
-    more: tuple[tuple[str, str], ...] = ()
+    more: int = 0
+    links: tuple[tuple[str, str], ...] = ()
+    all_url: str = ""
     not_attempted: str = ""
 
 
@@ -97,8 +99,14 @@ def present_failures(
     bad.sort(key=lambda result: result.pk not in lost)
     left = sum(find_object_state(result) is ObjectState.NOT_ATTEMPTED for result in results)
     text = ngettext("%(n)d object was not attempted.", "%(n)d objects were not attempted.", left) % {"n": left}
-    more = tuple(
-        (_title(result), reverse("runs:show-result", args=[run.number, result.position])) for result in bad[SHOWN:50]
+    links = tuple(
+        (_title(result), reverse("runs:show-result", args=[run.number, result.position])) for result in bad[SHOWN:MOST]
     )
     shown = tuple(_present(run, one, retry, is_lost=one.pk in lost, undo_url=undo_url) for one in bad[:SHOWN])
-    return FailureSummary(shown, more, text if bad and left and run.is_finished else "")
+    return FailureSummary(
+        shown,
+        len(bad) - len(shown),
+        links,
+        f"{reverse('runs:show-run', args=[run.number])}?rows=all#objects" if len(bad) > MOST else "",
+        text if bad and left and run.is_finished else "",
+    )

@@ -10,6 +10,7 @@ from enum import StrEnum
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import Outcome, RolloutState
 from applyviz.records.models import ObjectResult, RolloutSample
 from applyviz.web.components.badges import Appearance
@@ -52,6 +53,10 @@ NOT_AS_APPROVED = (ObjectState.FAILED, ObjectState.STALE)
 MOVING = (ObjectState.APPLYING, ObjectState.ROLLING)
 
 
+# The plan writes nothing to these objects, so the run owes them nothing before their turn, or without one.
+_UNWRITTEN = (Operation.UNCHANGED, Operation.NOT_FOUND)
+
+
 def find_object_state(result: ObjectResult) -> ObjectState:
     """Return the group of an object."""
     if result.outcome == WITHHELD:
@@ -66,6 +71,8 @@ def find_object_state(result: ObjectResult) -> ObjectState:
         return ObjectState.APPLYING
     if result.rollout == RolloutState.WAITING:
         return ObjectState.ROLLING
+    if result.outcome in (Outcome.WAITING, Outcome.SKIPPED) and result.change.operation in _UNWRITTEN:
+        return ObjectState.UNCHANGED
     if result.outcome in (Outcome.WAITING, Outcome.SKIPPED, Outcome.LEFT_OUT):
         return ObjectState.NOT_ATTEMPTED
     return ObjectState.UNCHANGED if result.outcome == Outcome.UNCHANGED else ObjectState.VERIFIED

@@ -131,7 +131,7 @@ def _present_track(run: ApplyRun, results: Sequence[ObjectResult], approved_by: 
     found = Counter(find_object_state(result) for result in results)
     total = sum(found[counted] for counted in COUNTED)
     state = RunState(run.state)
-    is_bad = bool(found[ObjectState.FAILED]) or state in (RunState.FAILED, RunState.STALE)
+    is_bad = bool(found[ObjectState.FAILED]) or state in (RunState.FAILED, RunState.STALE, RunState.CANCELED)
     style = STATE_STYLES[state]
     word = _("deleted") if state is RunState.APPLIED and only_deletes(results) else str(style.word)
     failed = _("%(n)d failed") % {"n": found[ObjectState.FAILED]} if found[ObjectState.FAILED] else word

@@ -117,13 +117,13 @@ def present_strip(
     """Return the strip of a run; `results` are as its reader may see them."""
     found = Counter(find_object_state(result) for result in results)
     total = sum(found[counted] for counted in COUNTED)
-    written = sum(Outcome(r.outcome).is_good for r in results if r.outcome in set(Outcome))
+    written = sum(result.outcome in Outcome.written() for result in results)
     applied = ngettext("%(done)d of %(all)d object applied", "%(done)d of %(all)d objects applied", total)
     if only_deletes(results):
         applied = ngettext("%(done)d of %(all)d object deleted", "%(done)d of %(all)d objects deleted", total)
     facts = (_describe_new_pods(results), _describe_owners(results), _describe_outage(results, samples, now))
     return RunStrip(
         tuple(_present_counts(found, total)),
-        applied % {"done": written - found[ObjectState.UNCHANGED], "all": total},
+        applied % {"done": written, "all": total},
         (*filter(None, facts), *_describe_rest(found)),
     )

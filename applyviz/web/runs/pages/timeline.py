@@ -14,7 +14,6 @@ from datetime import datetime, timedelta
 from django.db.models import Max, Min
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import RolloutState
@@ -214,9 +213,10 @@ class _Picture:
         shown = self._choose(results)
         for result in shown:
             self._draw_workload(result)
-        more = len(results) - len(shown)
-        if more:
-            text = ngettext("%(count)d more verified", "%(count)d more verified", more) % {"count": more}
+        listed = {result.pk for result in shown}
+        more = Counter(find_object_state(result) for result in results if result.pk not in listed)
+        for state in filter(more.get, ObjectState):
+            text = _("%(count)d more %(state)s") % {"count": more[state], "state": OBJECT_STATE_STYLES[state].word}
             self.names.append(Words("14", str(self.y + 14), text, css="more"))
             self.y += _ROW
         self.y += 4
