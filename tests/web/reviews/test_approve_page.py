@@ -26,6 +26,21 @@ def test_confirm_shows_what_exactly_is_approved(as_bob, plan):
     assert [text for text in wanted if text not in page] == []
 
 
+def test_rollback_tells_pruned_objects_from_replaced_ones(as_bob, alice):
+    change = replace(builders.build_change(), conflicts=())
+    changes = [
+        replace(change, ref=change.ref._replace(name=f"{operation.value}-{n}"), operation=operation)
+        for operation, count in ((Operation.PRUNE, 2), (Operation.REPLACE, 1))
+        for n in range(count)
+    ]
+
+    page = reading.text_of(reading.read(as_bob, url(rows.make_plan(alice, changes))))
+
+    pruned = "It re-creates the 2 pruned objects; their status and anything deleted with them are not restored."
+    replaced = "1 object is deleted and re-created; its status and data are lost."
+    assert f"The run page can open a review that reverts the run. {pruned} {replaced}" in page
+
+
 def test_approving_names_the_digest(as_bob, bob, plan):
     answer = as_bob.post(url(plan), {"digest": plan.digest, "note": "looked at it", "then": "wait"})
 

@@ -37,6 +37,30 @@ def test_state_of_a_review_has_its_shape_and_tone(as_viewer, plan, bob, state, t
     assert (f"badge tone-{tone}", state.capitalize()) in badges
 
 
+def test_list_asks_again_while_a_review_is_planned_or_applied(as_viewer, alice, bob):
+    plan = rows.make_plan(alice, [builders.build_change()])
+    calm = as_viewer.get(URL).content.decode()
+    rows.make_run(plan, bob, state="applying")
+    applying = as_viewer.get(URL, {"text": "shop"}, headers={"HX-Request": "true"}).content.decode()
+    rows.make_plan(alice, [], state="planning", title="Another")
+    planning = as_viewer.get(URL, {"text": "another"}).content.decode()
+
+    assert "every 5s" not in calm
+    assert f'hx-get="{URL}?page=1&amp;text=shop"' in applying
+    assert f'hx-get="{URL}?page=1&amp;text=another"' in planning
+
+
+def test_plan_whose_run_was_stale_leads_to_that_run(as_alice, plan, bob):
+    run = rows.make_run(plan, bob, state="stale", outcome="stale")
+
+    page = reading.read(as_alice, reverse("reviews:show-overview", args=[plan.review.number, plan.number]))
+
+    address = reverse("runs:show-run", args=[run.number])
+    texts = {reading.text_of(a) for a in reading.find_all(page, "a") if reading.attribute(a, "href") == address}
+    assert "This plan is stale" in reading.text_of(page)
+    assert (f"View run {run.number}" in texts, "Changes between plans" in texts) == (True, False)
+
+
 def test_empty_list_says_so(as_viewer):
     assert "No reviews yet" in as_viewer.get(URL).content.decode()
 

@@ -136,6 +136,8 @@ def test_plan_that_is_not_complete_claims_no_number(as_alice, alice, state, said
         for card in reading.find_all(page, "section")
         if reading.attribute(card, "aria-labelledby") in ("risks-title", "pods-title")
     ]
+    (about,) = (one for one in reading.find_all(page, "p") if reading.attribute(one, "class") == "target")
+    assert ("requested" in reading.text_of(about), "planned" in reading.text_of(about)) == (True, False)
     (links,) = (nav for nav in reading.find_all(page, "nav") if reading.attribute(nav, "id") == "tab-links")
     assert cards == list(zip(["Risks", "Pods that restart"], said, strict=True))
     assert [reading.text_of(a) for a in reading.find_all(links, "a")][1:5] == ["Changes", "Graph", "Owners", "Requests"]

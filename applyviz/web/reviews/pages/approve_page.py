@@ -259,16 +259,24 @@ def _describe_way_back(changes: Sequence[ObjectChange]) -> str:
             "The run page can open a review that re-creates the objects from their stored versions. Their status "
             "and anything deleted with them are not restored."
         )
-    lost = sum(c.operation in (Operation.PRUNE, Operation.REPLACE) for c in changes)
-    text = _("The run page can open a review that reverts the run.")
-    if not lost:
-        return text
-    more = ngettext(
-        "%(n)d object is deleted and re-created; its status and data are lost.",
-        "%(n)d objects are deleted and re-created; their status and data are lost.",
-        lost,
-    )
-    return f"{text} {more % {'n': lost}}"
+    replaced = sum(c.operation == Operation.REPLACE for c in changes)
+    pruned = sum(c.operation == Operation.PRUNE for c in changes)
+    parts = [_("The run page can open a review that reverts the run.")]
+    if pruned:
+        text = ngettext(
+            "It re-creates the %(n)d pruned object; its status and anything deleted with it are not restored.",
+            "It re-creates the %(n)d pruned objects; their status and anything deleted with them are not restored.",
+            pruned,
+        )
+        parts.append(text % {"n": pruned})
+    if replaced:
+        text = ngettext(
+            "%(n)d object is deleted and re-created; its status and data are lost.",
+            "%(n)d objects are deleted and re-created; their status and data are lost.",
+            replaced,
+        )
+        parts.append(text % {"n": replaced})
+    return " ".join(parts)
 
 
 def _list_blockers(plan: Plan, person: Person) -> tuple[Blocker, ...]:

@@ -113,7 +113,8 @@ def _present_notices(plan: Plan, run: ApplyRun | None) -> tuple[Notice, ...]:
         text = _(
             "The cluster changed after this plan was created, so the run stopped before writing anything unapproved."
         )
-        notices.append(Notice(soft, _("This plan is stale"), text, url=url, link=_("Changes between plans")))
+        link = _("View run %(number)d") % {"number": run.number}
+        notices.append(Notice(soft, _("This plan is stale"), text, url=url, link=link))
     if plan.problems:
         notices.append(_present_problems(plan))
     return (*list_notices(plan), *notices, *present_undo(plan))
@@ -220,7 +221,6 @@ def present_overview(context: PlanContext) -> OverviewTab:
     """Return the tab."""
     plan, url_of = context.plan, link_objects(context.plan)
     summary, quotas = read_impact(plan), list_quotas(plan)
-    restarts = list_restarts(summary)
     return OverviewTab(
         notices=(
             *present_others(context),
@@ -232,8 +232,8 @@ def present_overview(context: PlanContext) -> OverviewTab:
         sources=present_source_changes(plan, for_user=context.person),
         following=present_card(plan, for_user=context.person) if plan.revision.provenance.get(GIT) else None,
         risks=list_shown_risks(context),
-        restarts=restarts,
-        pods=count_pods(restarts),
+        restarts=list_restarts(summary),
+        pods=count_pods(summary),
         impact=present_impact(plan),
         resources=tuple(map(present_sum, summary.resources)),
         quotas=tuple(map(present_quota, quotas)),

@@ -5,7 +5,6 @@ A workload that a conflict blocks restarts once the conflict is resolved; one wi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
@@ -54,12 +53,17 @@ def list_restarts(summary: PlanSummary) -> tuple[RestartRow, ...]:
     rest = rows[SHOWN:]
     names = ", ".join(row.name for row in rest[:4]) + (" …" if len(rest) > 4 else "")
     text = ngettext("%(n)d more", "%(n)d more", len(rest)) % {"n": len(rest)}
-    return (*rows[:SHOWN], RestartRow(text, "", sum(row.pods for row in rest), names))
+    pods = sum(row.pods for row in rest) if all(row.pods for row in rest) else 0
+    return (*rows[:SHOWN], RestartRow(text, "", pods, names, all(row.is_pending for row in rest)))
 
 
-def count_pods(rows: Iterable[RestartRow]) -> str:
-    """Return how many pods restart, and how many once conflicts are resolved."""
-    rows = list(rows)
-    now = sum(row.pods for row in rows if not row.is_pending)
-    later = now + sum(row.pods for row in rows if row.is_pending)
-    return _("%(now)d · %(later)d once resolved") % {"now": now, "later": later} if later > now else str(now)
+def count_pods(summary: PlanSummary) -> str:
+    """Return how many pods restart, how many once conflicts are resolved, and of how many workloads all of them do."""
+    now = sum(one.pods for one in summary.restarts)
+    later = now + sum(one.pods for one in summary.pending)
+    text = _("%(now)d · %(later)d once resolved") % {"now": now, "later": later} if later > now else str(now)
+    uncounted = sum(not one.pods for one in summary.restarts)
+    if not uncounted:
+        return text
+    others = ngettext("all of %(n)d workload", "all of %(n)d workloads", uncounted) % {"n": uncounted}
+    return _("%(counted)s, and %(others)s") % {"counted": text, "others": others} if later else others

@@ -45,6 +45,14 @@ class ReviewRow:
     updated_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class ReviewList:
+    """One page of reviews; `is_moving` while a state of one changes without a person."""
+
+    page: ListPage[ReviewRow]
+    is_moving: bool
+
+
 _CALM, _WAITING = ("·", "calm"), ("▸", "warn")
 _MOVING, _DONE, _BAD = ("▸", "change"), ("✓", "add"), ("×", "remove")  # noqa: RUF001 the cross is drawn
 _SHAPES: Mapping[ReviewStatus, tuple[str, str]] = {
@@ -65,6 +73,7 @@ _SHAPES: Mapping[ReviewStatus, tuple[str, str]] = {
     ReviewStatus.SUPERSEDED: _CALM,
     ReviewStatus.CLOSED: _CALM,
 }
+_CHANGING = (ReviewStatus.READING, ReviewStatus.PLANNING, ReviewStatus.APPLYING)
 STATUS_STYLES = {status: Appearance(glyph, status.label, tone) for status, (glyph, tone) in _SHAPES.items()}
 
 
@@ -125,7 +134,7 @@ def _match_text(text: str) -> Q:
     return match_title(text) if number is None else match_title(text) | Q(number=number)
 
 
-def present_reviews(chosen: ListFilter, *, page: int, for_user: Person) -> ListPage[ReviewRow]:
+def present_reviews(chosen: ListFilter, *, page: int, for_user: Person) -> ReviewList:
     """Return one page of the reviews that match, newest first."""
     found = reviews.list_reviews(for_user=for_user).filter(
         _match_text(chosen.text),
@@ -139,4 +148,4 @@ def present_reviews(chosen: ListFilter, *, page: int, for_user: Person) -> ListP
     shown = list(cut.object_list)
     outlines = show_newest(shown, for_user=for_user)
     rows = tuple(present_review(review, outlines, for_user=for_user) for review in shown)
-    return ListPage.of(cut, rows, chosen.query)
+    return ReviewList(ListPage.of(cut, rows, chosen.query), any(row.status in _CHANGING for row in rows))

@@ -96,6 +96,7 @@ class ReviewHeader:
     emergency_url: str = ""
     identity: str = ""
     planned_at: datetime | None = None
+    requested_at: datetime | None = None
     newer: str = ""
     newer_url: str = ""
     scheduled: str = ""

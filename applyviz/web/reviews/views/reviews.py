@@ -43,9 +43,15 @@ from applyviz.workflow.plans.object_choices import take_back
 def list_reviews(request: PageRequest) -> HttpResponse:
     """List the reviews that match, newest first."""
     form = ListFilterForm(request.GET, states=ReviewState.choices, person=_("Author"), for_user=request.user)
-    page = present_reviews(form.read(), page=ListForm.read_page(request.GET), for_user=request.user)
-    is_part = is_fragment(request)
-    context = {"form": form, "page": page, "can_write": access.can(request.user, Action.WRITE), "is_part": is_part}
+    found = present_reviews(form.read(), page=ListForm.read_page(request.GET), for_user=request.user)
+    is_part, can_write = is_fragment(request), access.can(request.user, Action.WRITE)
+    context = {
+        "form": form,
+        "page": found.page,
+        "is_moving": found.is_moving,
+        "can_write": can_write,
+        "is_part": is_part,
+    }
     return render(request, "reviews/_list.html" if is_part else "reviews/list.html", context)
 
 

@@ -10,7 +10,7 @@ from applyviz.engine.planning.model.summary import ImageChange, PlanSummary, Res
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.models import Plan, PlanDetails
 from applyviz.web.reviews.pages.plan_summary import present_impact
-from applyviz.web.reviews.pages.restarts import list_restarts
+from applyviz.web.reviews.pages.restarts import SHOWN, count_pods, list_restarts
 from applyviz.web.reviews.pages.strip import RiskCounts, Strip, _describe_impact
 
 WEB = ObjectRef(GroupVersionKind("apps", "v1", "Deployment"), "shop", "web")
@@ -105,3 +105,36 @@ def test_replaced_workloads_are_counted_apart_from_their_pods(pods, text):
     (line,) = present_impact(make_plan(impact))
 
     assert line == f"{text} with the replaced workloads, which start new ones: Deployment/web, Deployment/api"
+
+
+def workload(name: str, pods: int) -> Restart:
+    return Restart(ObjectRef(GroupVersionKind("apps", "v1", "DaemonSet"), "shop", name), pods, "")
+
+
+@pytest.mark.parametrize(
+    ("restarts", "pending", "text"),
+    [
+        ((), (), "0"),
+        ((3, 2), (), "5"),
+        ((3,), (2,), "3 · 5 once resolved"),
+        ((0,), (), "all of 1 workload"),
+        ((3, 0, 0), (), "3, and all of 2 workloads"),
+        ((1,) * SHOWN, (1, 1), f"{SHOWN} · {SHOWN + 2} once resolved"),
+    ],
+)
+def test_card_counts_pods_as_the_strip_does(restarts, pending, text):
+    summary = PlanSummary(
+        restarts=tuple(workload(f"now-{n}", pods) for n, pods in enumerate(restarts)),
+        pending=tuple(workload(f"later-{n}", pods) for n, pods in enumerate(pending)),
+    )
+
+    assert count_pods(summary) == text
+
+
+@pytest.mark.parametrize(("last", "pods"), [(1, 3), (0, 0)])
+def test_row_of_the_rest_claims_no_sum_of_unknown_numbers(last, pods):
+    restarts = tuple(workload(f"agent-{n}", 1) for n in range(SHOWN + 2))
+
+    rest = list_restarts(PlanSummary(restarts=(*restarts, workload("other", last))))[-1]
+
+    assert (rest.name, rest.pods) == ("3 more", pods)
