@@ -283,9 +283,17 @@ def sees_pattern(user: Visitor, pattern: str) -> bool:
 
 def may_use(user: Visitor, action: Action, slug: str) -> bool:
     """Return whether a person may perform an action in at least one scope of a cluster."""
-    if _is_superuser(user):
-        return True
-    return any(g.role in _GRANTED[action] and fits(g.cluster_pattern, slug) for g in list_grants(user))
+    return _is_superuser(user) or bool(_list_fitting(user, action, slug))
+
+
+def _list_fitting(user: Visitor, action: Action, slug: str) -> list[Grant]:
+    return [g for g in list_grants(user) if g.role in _GRANTED[action] and fits(g.cluster_pattern, slug)]
+
+
+def list_namespaces(user: Visitor, action: Action, slug: str) -> tuple[str, ...]:
+    """Return the patterns of the only namespaces of a cluster where a person may perform an action; () for all."""
+    patterns = {grant.namespace_pattern for grant in _list_fitting(user, action, slug)}
+    return () if _is_superuser(user) or "*" in patterns else tuple(sorted(patterns))
 
 
 def list_visible_scopes(user: Visitor, scopes: Iterable[ScopeEntry]) -> frozenset[ScopeEntry]:

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from applyviz.clusters.sandbox import open_sandbox
 from applyviz.engine.objects.exchange import JSON, Request
-from applyviz.records.models import Cluster
+from applyviz.records.models import Cluster, ReviewScope
 from applyviz.web.components.pagers import PER_PAGE
 from applyviz.workflow.clusters import registration
 from tests.builders import grant_role
@@ -30,6 +30,23 @@ def test_list_names_clusters(as_viewer):
     rows.make_cluster()
 
     assert "Shop" in as_viewer.get(URL).content.decode()
+
+
+def test_list_counts_the_reviews_that_its_reader_may_see(as_viewer, alice, plan):
+    other = rows.make_plan(alice, [])
+    for review, namespace in ((plan.review, "shop"), (other.review, "vault")):
+        ReviewScope.objects.create(review=review, cluster=plan.target.cluster, namespace=namespace)
+    near = User.objects.create_user("nadia")
+    grant_role(near, "viewer", cluster="shop", namespace="shop", is_cluster_scoped=False)
+    browser = Client()
+    browser.force_login(near)
+
+    counts = [
+        [reading.text_of(cell) for cell in reading.find_all(reading.read(client, URL), "td", has="data-label")][2]
+        for client in (as_viewer, browser)
+    ]
+
+    assert counts == ["2", "1"]
 
 
 def write(cluster, obj):

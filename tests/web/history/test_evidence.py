@@ -19,7 +19,7 @@ from applyviz.workflow.clusters import registration
 from applyviz.workflow.live import scans
 from tests.architecture.test_web import addresses
 from tests.builders import grant_role
-from tests.web import rows
+from tests.web import reading, rows
 
 EVIDENCE, RETENTION = reverse("history:show-evidence"), reverse("history:list-retention")
 
@@ -246,6 +246,47 @@ def test_state_says_health_version_and_rights(as_viewer, box):
     assert [
         text for text in ("Ready", "deployments", "customresourcedefinitions", "open reviews") if text not in page
     ] == []
+
+
+def test_state_lists_the_permissions_on_this_cluster_alone(as_viewer, box):
+    vera = User.objects.get(username="vera")
+    grant_role(vera, "approver", cluster="another")
+    grant_role(vera, "author", cluster="b*", namespace="shop")
+
+    page = reading.read(as_viewer, "/clusters/box/state/")
+
+    (rights,) = [one for one in reading.find_all(page, "ul") if reading.attribute(one, "class") == "own-rights"]
+    assert [reading.text_of(item).partition(" ")[2] for item in reading.find_all(rights, "li")] == [
+        "yes: view reviews, runs and history",
+        "yes: open reviews only in namespace shop",
+        "no: approve other people's plans",
+        "no: start apply runs",
+        "no: verify and export the audit log",
+    ]
+
+
+@pytest.mark.parametrize(("namespace", "offers"), [("default", (True, True)), ("shop", (True, False))])
+def test_bringing_under_review_is_offered_to_who_may_write_there(as_viewer, box, namespace, offers):
+    scan(box)
+    vera = User.objects.get(username="vera")
+    grant_role(vera, "author", cluster="another")
+    objects = reverse("clusters:show-objects", args=["box"])
+    pages = (objects, reverse("clusters:list-findings", args=["box", "unreviewed"]))
+
+    assert [address for address in pages if "/adopt/" in as_viewer.get(address).content.decode()] == []
+    grant_role(vera, "author", cluster="box", namespace=namespace)
+    assert tuple("/adopt/" in as_viewer.get(address).content.decode() for address in pages) == offers
+
+
+def test_live_object_that_nothing_touched_has_a_page_that_leads_on(as_viewer, as_alice, as_charlie, box):
+    objects = as_viewer.get(reverse("clusters:show-objects", args=["box"])).content.decode()
+    address = reverse("history:show-object", args=["box", "core", "ConfigMap", "default", "by-hand"])
+    assert f'href="{address}"' in objects
+
+    read, written = (browser.get(address).content.decode() for browser in (as_viewer, as_alice))
+    assert ("No history yet" in read, "/adopt/" in read) == (True, False)
+    assert reverse("clusters:adopt-object", args=["box", "core", "ConfigMap", "default", "by-hand"]) in written
+    assert as_charlie.get(address).status_code == 404
 
 
 def test_field_manager_page_lists_what_it_owns(as_viewer, box):

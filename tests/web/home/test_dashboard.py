@@ -14,7 +14,7 @@ from applyviz.records.enums import FindingSort, Role, RunState
 from applyviz.records.models import ApplyRun, Cluster, ClusterScan, LiveFinding, Review
 from applyviz.web.clusters.pages.activity import present_activity
 from applyviz.web.clusters.pages.findings import present_drifted
-from applyviz.workflow.policies.windows import Freeze
+from applyviz.workflow.policies.windows import Freeze, Window
 from tests.builders import grant_role, make_policy
 from tests.web import builders, reading, rows
 
@@ -59,6 +59,11 @@ def busy(alice, bob, change):
     return cluster
 
 
+def freeze(first: int, last: int) -> Freeze:
+    start, end = (clock.now() + timedelta(days=days) for days in (first, last))
+    return Freeze(start.strftime("%Y-%m-%dT%H:%M"), end.strftime("%Y-%m-%dT%H:%M"), "UTC", "Holidays")
+
+
 def test_strip_says_its_numbers_and_draws_them(busy, viewer):
     strip = present_activity([busy], for_user=viewer)[busy.pk]
 
@@ -69,12 +74,11 @@ def test_strip_says_its_numbers_and_draws_them(busy, viewer):
 
 
 def test_freeze_is_shaded_for_its_days(busy, viewer):
-    start, end = (clock.now() + timedelta(days=days) for days in (-8, 4))
-    make_policy(freezes=(Freeze(start.strftime("%Y-%m-%dT%H:%M"), end.strftime("%Y-%m-%dT%H:%M"), "UTC", "Holidays"),))
+    make_policy(freezes=(freeze(-8, 4),))
 
-    (freeze,) = present_activity([busy], for_user=viewer)[busy.pk].freezes
+    (shade,) = present_activity([busy], for_user=viewer)[busy.pk].freezes
 
-    assert (freeze.title, freeze.x) == ("Holidays", "70.00%")
+    assert (shade.title, shade.x) == ("Holidays", "70.00%")
 
 
 def test_nobody_sees_the_activity_of_what_they_may_not_see(busy):
@@ -120,6 +124,26 @@ def test_clusters_are_on_home_with_health_and_windows(as_viewer, busy):
     assert [reading.attribute(e, "role") for e in reading.find_all(page, "svg") if reading.attribute(e, "role")] == [
         "img"
     ]
+
+
+@pytest.mark.parametrize(
+    ("days", "paused", "text"),
+    [
+        (None, False, "Now The change window is open"),
+        ((-9, -8), False, "Any time No freeze at the moment"),
+        ((-1, 90), False, "Not now Changes are frozen until"),
+        ((-9, -8), True, "Not now Until an administrator resumes it"),
+    ],
+)
+@pytest.mark.parametrize("clusters", [1, 13])
+def test_clusters_say_whether_changes_may_run_now(as_viewer, busy, days, paused, text, clusters):
+    daily = Window(tuple(range(7)), "00:00", "00:00")
+    make_policy(cluster=busy.slug, **({"freezes": (freeze(*days),)} if days else {"windows": (daily,)}))
+    Cluster.objects.filter(pk=busy.pk).update(paused_at=clock.now() if paused else None)
+    for number in range(clusters - 1):
+        Cluster.objects.create(slug=f"more-{number}", name=f"More {number}", kind="live", created_at=clock.now())
+
+    assert text.lower() in reading.text_of(reading.read(as_viewer, "/")).lower()
 
 
 def test_more_than_twelve_clusters_are_a_table_with_sparklines(as_viewer, busy):

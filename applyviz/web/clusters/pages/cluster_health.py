@@ -9,7 +9,6 @@ from datetime import datetime
 
 from django.db.models import Count, Max
 from django.urls import reverse
-from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -37,7 +36,7 @@ _SCANNED = Appearance("✓", gettext_lazy("scanned"), "add")
 
 @dataclass(frozen=True, slots=True)
 class ClusterHealth:
-    """One cluster."""
+    """One cluster; changes may run at `opens_at`, or `when` says whether they may run now, and `opens` why."""
 
     name: str
     kind: str
@@ -49,7 +48,8 @@ class ClusterHealth:
     drifted: int
     outside: int
     activity: ActivityStrip
-    opens: str | Promise
+    when: str
+    opens: str
     opens_at: datetime | None
 
 
@@ -68,15 +68,19 @@ def _count_findings(clusters: Sequence[Cluster], person: Person) -> dict[int, Co
     return counted
 
 
-def _find_opening(cluster: Cluster, in_force: Sequence[PolicyVersion]) -> tuple[str, datetime | None]:
+def _find_opening(cluster: Cluster, in_force: Sequence[PolicyVersion]) -> tuple[str, str, datetime | None]:
+    if cluster.paused_at is not None:
+        return _("Not now"), _("until an administrator resumes it"), None
     rules = [rules_from_json(row.rules) for row in in_force if fits(row.cluster_pattern, cluster.slug)]
     windows = [rule.windows for rule in rules if rule.windows]
     freezes = [freeze for rule in rules for freeze in rule.freezes]
     now = clock.now()
     closed = find_closed(windows, freezes, now)
     if closed:
-        return sentences.describe(closed[0]), find_opening(windows, freezes, now)
-    return (_("change window is open") if windows else _("no windows or freezes")), None
+        return _("Not now"), sentences.describe(closed[0]), find_opening(windows, freezes, now)
+    if windows:
+        return _("Now"), _("the change window is open"), None
+    return _("Any time"), _("no windows or freezes") if not freezes else _("no freeze at the moment"), None
 
 
 def _find_look(cluster: Cluster, scan: ClusterScan | None) -> Appearance:
@@ -97,7 +101,7 @@ def present_health(person: Person) -> tuple[ClusterHealth, ...]:
     rows = []
     for cluster in clusters:
         scan, counts = read.get(cluster.pk), counted.get(cluster.pk, Counter[str]())
-        text, at = _find_opening(cluster, in_force)
+        when, why, at = _find_opening(cluster, in_force)
         rows.append(
             ClusterHealth(
                 cluster.name,
@@ -110,7 +114,8 @@ def present_health(person: Person) -> tuple[ClusterHealth, ...]:
                 counts[FindingSort.DRIFTED],
                 sum(counts[sort] for sort in _OUTSIDE),
                 strips[cluster.pk],
-                text,
+                when,
+                why,
                 at,
             )
         )

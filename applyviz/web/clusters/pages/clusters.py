@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
 from urllib.parse import urlencode
 
-from django.db.models import Count, Max, QuerySet
+from django.db.models import Count, Q, QuerySet
 from django.urls import reverse
 from django.utils.functional import Promise
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.requests.replacement import name_object
-from applyviz.records.models import Cluster, PolicyVersion
+from applyviz.records.models import Cluster, PolicyVersion, Review
 from applyviz.web.components.badges import Appearance
 from applyviz.web.components.object_links import link_object
 from applyviz.web.components.owners import OwnerChip, present_owner
@@ -117,9 +117,10 @@ def present_row(cluster: Cluster, review_count: int, in_force: Sequence[PolicyVe
     )
 
 
-def present_clusters(clusters: QuerySet[Cluster]) -> tuple[ClusterRow, ...]:
-    """Return the rows of the list."""
-    counted = clusters.annotate(review_count=Count("targets"), last=Max("targets__review__updated_at"))
+def present_clusters(clusters: QuerySet[Cluster], *, for_user: Person) -> tuple[ClusterRow, ...]:
+    """Return the rows of the list; of reviews only those count that this person may see."""
+    seen = Q(targets__review__in=Review.objects.filter(access.select_reviews(for_user)).values("pk"))
+    counted = clusters.annotate(review_count=Count("targets__review", filter=seen, distinct=True))
     in_force = tuple(policies.list_in_force())
     rows = sorted(counted, key=lambda cluster: cluster.archived_at is not None)
     return tuple(present_row(c, c.review_count, in_force) for c in rows)
@@ -211,6 +212,15 @@ class RightRow:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnRight:
+    """One act of this person on the cluster; `where` names the only namespaces in which they may do it."""
+
+    text: Promise
+    style: Appearance
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
 class StatePage:
     """Cluster status, identity, its permissions there, and the permissions of this person here."""
 
@@ -219,7 +229,7 @@ class StatePage:
     identity: str
     verbs: tuple[str, ...]
     rights: tuple[RightRow, ...]
-    own: tuple[tuple[Promise, Appearance], ...]
+    own: tuple[OwnRight, ...]
     problem: str
     server_message: str = ""
     identity_source: str = ""
@@ -248,6 +258,14 @@ def _verdict(allowed: bool | None) -> Appearance:
     return _UNTOLD if allowed is None else _YES if allowed else _NO
 
 
+def _present_own(cluster: Cluster, person: Person) -> Iterator[OwnRight]:
+    for action, text in _OWN:
+        names = access.list_namespaces(person, action, cluster.slug)
+        only = ngettext("only in namespace %(names)s", "only in namespaces %(names)s", len(names))
+        where = only % {"names": ", ".join(names)} if names else ""
+        yield OwnRight(text, _verdict(access.may_use(person, action, cluster.slug)), where)
+
+
 def present_state(cluster: Cluster, state: ClusterState, *, for_user: Person) -> StatePage:
     """Return the state of a cluster for its page."""
     rights = tuple(
@@ -260,7 +278,7 @@ def present_state(cluster: Cluster, state: ClusterState, *, for_user: Person) ->
         identity=state.identity,
         verbs=VERBS,
         rights=rights,
-        own=tuple((text, _verdict(access.can(for_user, action))) for action, text in _OWN),
+        own=tuple(_present_own(cluster, for_user)),
         problem=state.problem,
         server_message=state.server_message,
         identity_source=gettext("from your identity mapping")

@@ -23,6 +23,7 @@ from applyviz.web.components.owners import OwnerChip, present_owner
 from applyviz.web.components.pagers import ListPage, cut_page
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
+from applyviz.workflow.foundation.scopes import ScopeEntry
 from applyviz.workflow.live import scans
 
 Text = str | Promise
@@ -115,9 +116,10 @@ def _adopt_url(finding: LiveFinding, slug: str) -> str:
     return reverse("clusters:adopt-object", args=[slug, *parts])
 
 
-def present_finding(finding: LiveFinding, *, can_adopt: bool) -> FindingRow:
-    """Return one row."""
+def present_finding(finding: LiveFinding, *, for_user: Person) -> FindingRow:
+    """Return one row; with the address that brings the object under review if this person may write there."""
     slug = finding.cluster.slug
+    can_adopt = access.can(for_user, Action.WRITE, (ScopeEntry(slug, finding.namespace),))
     where = f"{finding.namespace}/" if finding.namespace else ""
     owner = Owner(finding.manager, finding.operation, "", finding.subresource, "")
     return FindingRow(
@@ -163,8 +165,7 @@ def join_drift(changed: Sequence[LiveFinding], drifted: Sequence[LiveFinding]) -
 
 def present_rows(found: Iterable[LiveFinding], *, for_user: Person) -> tuple[FindingRow, ...]:
     """Return rows of findings."""
-    can_adopt = access.can(for_user, Action.WRITE)
-    return tuple(present_finding(one, can_adopt=can_adopt) for one in found)
+    return tuple(present_finding(one, for_user=for_user) for one in found)
 
 
 def _read_open(cluster: Cluster, *, for_user: Person) -> tuple[dict[FindingSort, list[LiveFinding]], dict[str, int]]:

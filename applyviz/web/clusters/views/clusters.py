@@ -52,7 +52,7 @@ def list_clusters(request: PageRequest) -> HttpResponse:
 
 
 def _render_list(request: PageRequest, own: OwnContextsPage | None, status: int = 200) -> HttpResponse:
-    rows = present_clusters(use_cases.list_clusters(for_user=request.user))
+    rows = present_clusters(use_cases.list_clusters(for_user=request.user), for_user=request.user)
     context = {"rows": rows, "can_add": can_add(request.user), "own": own}
     return render(request, "clusters/list.html", context, status=status)
 
@@ -107,7 +107,7 @@ def show_objects(request: PageRequest, slug: str) -> HttpResponse:
     cluster = use_cases.get_cluster(slug, for_user=request.user)
     inventory = worker_requests.read_inventory(cluster, by=request.user, after=visible_worker_request(request))
     typed = SearchForm.read(request.GET)
-    can_adopt = access.can(request.user, Action.WRITE)
+    can_adopt = access.may_use(request.user, Action.WRITE, slug)
     page = present_objects(cluster, inventory, typed, request.GET.get("page"), can_adopt=can_adopt)
     return _render_tab(request, cluster, ClusterTab.OBJECTS, page)
 

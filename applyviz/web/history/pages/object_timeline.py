@@ -26,6 +26,7 @@ from applyviz.web.components.object_links import CORE, NO_NAMESPACE, link_change
 from applyviz.web.history.pages.entries import Starters, TimelineRow, find_starters, present_entry
 from applyviz.web.history.pages.ownership_history import OwnerTimes, present_owner_times
 from applyviz.web.runs.pages.results import OUTCOME_STYLES
+from applyviz.workflow.clusters.registration import get_cluster
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Visitor
 from applyviz.workflow.foundation.compared import is_compared
@@ -56,7 +57,10 @@ class TimelineSubject:
 
 @dataclass(frozen=True, slots=True)
 class ObjectTimeline:
-    """Some rows, newest first, and the position of older ones; the first page includes the field owners."""
+    """Some rows, newest first, and the position of older ones; the first page includes the field owners.
+
+    - `adopt_url`: where this person brings an object without any row under review.
+    """
 
     subject: TimelineSubject
     events: tuple[TimelineRow, ...]
@@ -64,6 +68,7 @@ class ObjectTimeline:
     is_first: bool
     history_url: str
     owner_times: OwnerTimes | None = None
+    adopt_url: str = ""
 
 
 def read_address(cluster: str, group: str, kind: str, namespace: str, name: str) -> TimelineSubject:
@@ -186,8 +191,23 @@ def _find_owner_times(subject: TimelineSubject, for_user: Visitor) -> OwnerTimes
     return present_owner_times(ownership_history.owners_of(subject.cluster, key, for_user=for_user))
 
 
+def _link_adoption(subject: TimelineSubject, for_user: Visitor) -> str:
+    """Return the address that brings a live object under review; "" for who may not write there.
+
+    - Raises `NotVisibleError` when there is no such cluster.
+    """
+    get_cluster(subject.cluster, for_user=for_user)
+    if not access.can(for_user, Action.WRITE, [ScopeEntry(subject.cluster, subject.namespace)]):
+        return ""
+    parts = [subject.group or CORE, subject.kind, subject.namespace or NO_NAMESPACE, subject.name]
+    return reverse("clusters:adopt-object", args=[subject.cluster, *parts])
+
+
 def present_timeline(subject: TimelineSubject, *, before: datetime | None, for_user: Visitor) -> ObjectTimeline:
-    """Return one page of an object's history; raises for an unknown or hidden object."""
+    """Return one page of an object's history, without rows for a live object that nothing touched here.
+
+    - Raises `NotVisibleError` in an unknown cluster or a hidden scope.
+    """
     access.require(for_user, Action.VIEW, [ScopeEntry(subject.cluster, subject.namespace)])
     seen = Review.objects.filter(access.select_reviews(for_user))
     sources = (
@@ -196,8 +216,7 @@ def present_timeline(subject: TimelineSubject, *, before: datetime | None, for_u
         _find_plans(subject, before, seen, for_user),
     )
     events = sorted((event for source in sources for event in source), key=lambda e: e.at, reverse=True)
-    if not events and before is None:
-        raise NotVisibleError(f"nothing is known of {subject.kind} {subject.name}")
+    adopt_url = "" if events or before is not None else _link_adoption(subject, for_user)
     shown = _cut(events)
     older = f"?{urlencode({'before': shown[-1].at.isoformat()})}" if len(shown) < len(events) else ""
     query = {k: v for k, v in {**subject.columns, "cluster": subject.cluster}.items() if v and k != "group"}
@@ -208,4 +227,5 @@ def present_timeline(subject: TimelineSubject, *, before: datetime | None, for_u
         before is None,
         f"{reverse('history:list-entries')}?{urlencode(query)}",
         _find_owner_times(subject, for_user) if before is None else None,
+        adopt_url,
     )
