@@ -8,23 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from applyviz.engine.channels.choosing import choose
-from applyviz.engine.channels.model import KOPS_MANAGER, AddonPlan, ChannelPlan
-from applyviz.engine.channels.reading import read_addons, take_channel_apart
+from applyviz.engine.channels.model import AddonPlan
+from applyviz.engine.channels.reading import read_addons
 from applyviz.engine.channels.sentences import list_duties, render_choice
-from applyviz.engine.manifests.documents import ManifestDocument
-from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.errors import ManifestError
-from applyviz.engine.objects.values import get_at
-from applyviz.engine.planning.objects.context import PlanningContext
-from applyviz.engine.planning.sets.planner import SetPlanner, drive
-from applyviz.engine.requests.options import ApplyOptions
-from applyviz.engine.schema.builtin import bundled
-from applyviz.guide.cluster import answer_request, read_cluster
+from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.guide.pages import Example, PagePart
-from applyviz.sandbox.api.estimates import with_estimates
+from applyviz.guide.playground import read_text
+from applyviz.guide.whole_channels import NO_CHANNEL, AddonFile, explain_addons
 
-_FILE = "channel"
 _NOW = "2026-01-01T00:00:00Z"
 
 
@@ -34,26 +26,16 @@ def _print_choice(plan: AddonPlan, kubernetes: str) -> str:
     return f"{named}: {plan.action}. {render_choice(plan, kubernetes)}{duties}"
 
 
-def _list_documents(example: Example, channel: ChannelPlan) -> Iterator[ManifestDocument]:
-    files = {addon.file for addon in channel.applied}
+def list_files(example: Example) -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of each manifest of an addon in an example."""
     for block in example.blocks:
-        if block.part is PagePart.SET and block.words[0] in files:
-            yield from parse_manifests(block.text.encode(), block.words[0]).documents
+        if block.part is PagePart.SET and block.words:
+            yield block.words[0], block.text
 
 
-def _print_rows(example: Example, channel: ChannelPlan) -> Iterator[str]:
-    """Yield a line for each row of the plan of the chosen addons."""
-    cluster = read_cluster(example.find(PagePart.CLUSTER) or "")
-    planner = SetPlanner(
-        tuple(_list_documents(example, channel)),
-        options=ApplyOptions(field_manager=KOPS_MANAGER, namespace="kube-system", channel=channel),
-        context=with_estimates(PlanningContext(bundled(), _NOW, can_dry_run=False)),
-    )
-    for _change in drive(planner, lambda requests: [answer_request(request, cluster) for request in requests]):
-        pass
-    for change in planner.plan().changes:
-        name = "/".join(filter(None, (change.ref.gvk.kind, change.ref.namespace, change.ref.name)))
-        yield f"{change.addon}: {f'record in {name}' if change.is_record else f'{change.operation} {name}'}"
+def _print_row(change: PlannedObject) -> str:
+    name = "/".join(filter(None, (change.ref.gvk.kind, change.ref.namespace, change.ref.name)))
+    return f"{change.addon}: {f'record in {name}' if change.is_record else f'{change.operation} {name}'}"
 
 
 def print_choices(example: Example) -> Iterator[str]:
@@ -62,19 +44,17 @@ def print_choices(example: Example) -> Iterator[str]:
     - Raises `ManifestError` for a block without a channel, and `RangeError` for an unreadable version of the server.
     """
     block = next(block for block in example.blocks if block.part is PagePart.CHANNEL)
-    document = take_channel_apart(parse_manifests(block.text.encode(), _FILE)).channel
+    document = read_text("channel", block.text).channel
     if document is None:
-        raise ManifestError("expected a document of kind Addons without apiVersion")
-    kubernetes = block.words[0] if block.words else ""
-    live = parse_manifests((example.find(PagePart.CLUSTER) or "").encode(), "cluster").documents
-    annotations = {
-        d.ref.name: get_at(d.obj, ("metadata", "annotations")) or {} for d in live if d.ref.gvk.kind == "Namespace"
-    }
+        raise ManifestError(NO_CHANNEL)
     addons, problems = read_addons(document)
-    chosen = choose(addons, kubernetes=kubernetes, annotations=annotations, faults={})
-    for plan in chosen:
+    files = {name: AddonFile(text, read_text("manifests", text, file=name)) for name, text in list_files(example)}
+    live = read_text("cluster", example.find(PagePart.CLUSTER) or "")
+    kubernetes = block.words[0] if block.words else ""
+    answer = explain_addons(addons, files, live, kubernetes=kubernetes, now=_NOW)
+    for plan in answer.channel.addons:
         yield _print_choice(plan, kubernetes)
     for problem in problems:
         yield f"error: {problem.reason}"
-    if example.find(PagePart.SET) is not None:
-        yield from _print_rows(example, ChannelPlan(_FILE, _FILE, kubernetes, chosen))
+    for change in answer.changes:
+        yield _print_row(change)

@@ -14,6 +14,7 @@ from threading import BoundedSemaphore
 
 from applyviz.engine.objects.values import JSONObject
 from applyviz.guide.given import PlaygroundQuery, PlaygroundQueryError, PlaygroundQueryProblem
+from applyviz.guide.given_channels import ChannelQuery
 from applyviz.guide.given_sets import SetQuery
 from applyviz.sources.child import ChildLimits, ask_child
 
@@ -44,7 +45,7 @@ VISITORS = Pool(BoundedSemaphore(1), wait_seconds=5.0)
 PEOPLE = Pool(BoundedSemaphore(3), wait_seconds=LIMITS.wall_seconds)
 
 
-def check_size(given: PlaygroundQuery | SetQuery) -> None:
+def check_size(given: PlaygroundQuery | SetQuery | ChannelQuery) -> None:
     """Raise `PlaygroundQueryError` if the text exceeds the limit of visitors without an account."""
     size = sum(len(value.encode()) for value in given.to_json().values() if isinstance(value, str))
     if size > VISITOR_BYTES:

@@ -1,4 +1,4 @@
-"""Open a worked example in the playground: one of an object, or one of a set with a command of kubectl.
+"""Open a worked example in the playground: one of an object, of a set with a command of kubectl, or of a kOps channel.
 
 A three-way example and a reading example open unchanged. Of a story, the last apply is the question, and the result of
 the earlier writes is live, with its field owners as lines.
@@ -15,7 +15,9 @@ from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, ApplyMode
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.guide.answers import compute_answers, read_object
+from applyviz.guide.channels import list_files
 from applyviz.guide.given import PlaygroundQuery, PlaygroundQueryError
+from applyviz.guide.given_channels import ChannelQuery, join_files
 from applyviz.guide.given_sets import SetQuery, read_command
 from applyviz.guide.owned import own_fields
 from applyviz.guide.pages import Block, Example, PagePart
@@ -96,3 +98,13 @@ def open_set(example: Example) -> SetQuery | None:
     except (ManifestError, PlaygroundQueryError):
         return None
     return given
+
+
+@lru_cache(maxsize=64)
+def open_channel(example: Example) -> ChannelQuery | None:
+    """Return an example of a channel as playground input; None if it has none."""
+    block = next((block for block in example.blocks if block.part is PagePart.CHANNEL), None)
+    if block is None:
+        return None
+    manifests, cluster = join_files(list_files(example)), example.find(PagePart.CLUSTER) or ""
+    return ChannelQuery(block.text, manifests, cluster, *block.words[:1])

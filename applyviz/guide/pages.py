@@ -96,7 +96,7 @@ class Example:
 
     @property
     def is_set(self) -> bool:
-        """Whether the example is about a set of objects or a table, which the playground does not support."""
+        """Whether the example is about a set, a channel or a table, so that the playground has no object to explain."""
         return any(self.find(part) is not None for part in (PagePart.COMMAND, PagePart.CHANNEL, PagePart.TABLE))
 
     @property

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import secrets
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from applyviz.engine.channels.reading import take_channel_apart
 from applyviz.engine.diff.masking import MaskPolicy, is_masked, mask
 from applyviz.engine.diff.passwords import KindPasswords, Passwords
 from applyviz.engine.diff.patch_masking import mask_patch
@@ -54,6 +55,11 @@ _PARTS = (*_SINGLE, "crds")
 NOT_ASKED = "the playground asks no cluster"
 _NAMESPACE = Answer(200, {})
 _WRITTEN = CHANGING | {FieldOperation.ALLOCATED}
+_TAKING_APART: dict[str, Callable[[ParsedFile], ParsedFile]] = {
+    "manifest": take_patches_apart,
+    "channel": take_channel_apart,
+}
+"""What else than objects the parts of a question may be."""
 NOT_COMPUTED = PlaygroundQueryProblem("manifest", "this cannot be computed")
 
 
@@ -113,18 +119,23 @@ def name_lines(problems: Iterable[PlaygroundQueryProblem], texts: Mapping[str, s
         yield problem.part, f"line {read[problem.part][problem.document].position.line}: {problem.reason}"
 
 
-def read_text(part: str, text: str) -> ParsedFile:
-    """Return one text, parsed in this process: it is disposable, or the text is an example of the guide."""
-    data, position = text.encode(), SourcePosition(part)
+def read_text(part: str, text: str, *, file: str = "") -> ParsedFile:
+    """Return one text, parsed in this process: it is disposable, or the text is an example of the guide.
+
+    - `file`: the name of a file inside the text of the part.
+    """
+    data, name = text.encode(), file or part
+    position = SourcePosition(name)
     if len(data) > LIMITS.file_bytes:
         return ParsedFile(
-            part, (), (DocumentProblem(f"the text is larger than {LIMITS.file_bytes:,} bytes", position),), 0
+            name, (), (DocumentProblem(f"the text is larger than {LIMITS.file_bytes:,} bytes", position),), 0
         )
+    take_apart = _TAKING_APART.get(part)
     try:
-        parsed = parse_manifests(data, part, limits=LIMITS)
-        return refuse_nuls(take_patches_apart(parsed) if part == "manifest" else parsed)
+        parsed = parse_manifests(data, name, limits=LIMITS)
+        return refuse_nuls(parsed if take_apart is None else take_apart(parsed))
     except RecursionError:
-        return ParsedFile(part, (), (DocumentProblem("it is nested too deeply", position),), 0)
+        return ParsedFile(name, (), (DocumentProblem("it is nested too deeply", position),), 0)
 
 
 def _parse(given: PlaygroundQuery) -> tuple[dict[str, tuple[ManifestDocument, ...]], list[PlaygroundQueryProblem]]:

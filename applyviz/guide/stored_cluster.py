@@ -114,10 +114,10 @@ class StoredCluster:
         for document in file.documents:
             self._know(document)
 
-    def add_namespaces(self, documents: Sequence[ManifestDocument]) -> None:
-        """Add the namespace of the question and those of the documents that do not name them as objects."""
+    def add_namespaces(self, documents: Sequence[ManifestDocument], names: Iterable[str] = ()) -> None:
+        """Add the namespace of the question, further ones, and those that the documents do not name as objects."""
         own = {one.ref.name for one in documents if one.ref.gvk == NAMESPACE}
-        for name in sorted({self._namespace, *(one.ref.namespace for one in documents)} - own - {""}):
+        for name in sorted({self._namespace, *names, *(one.ref.namespace for one in documents)} - own - {""}):
             self._add_namespace(name)
 
     def hold(self, document: ManifestDocument) -> str:

@@ -120,7 +120,8 @@ def read_texts(given: SetQuery) -> dict[str, ParsedFile]:
     return files
 
 
-def _encode(document: ManifestDocument) -> ManifestDocument:
+def encode(document: ManifestDocument) -> ManifestDocument:
+    """Return a document with its masks as a Secret may hold them."""
     return replace(document, obj=encode_data(document.obj))
 
 
@@ -130,11 +131,11 @@ def _fill(files: Mapping[str, ParsedFile], catalog: SourceChain, given: SetQuery
     problems: list[PlaygroundQueryProblem] = []
     others = list(enumerate(files["cluster"].documents))
     definitions = [one for one in others if one[1].ref.gvk.kind == "CustomResourceDefinition"]
-    rest = [(at, _encode(one)) for at, one in others if one.ref.gvk.kind != "CustomResourceDefinition"]
+    rest = [(at, encode(one)) for at, one in others if one.ref.gvk.kind != "CustomResourceDefinition"]
     for at, document in definitions:
         problems += _name_problem(at, cluster.hold(document))
     if files["before"].documents:
-        applied = replace(files["before"], documents=tuple(map(_encode, files["before"].documents)))
+        applied = replace(files["before"], documents=tuple(map(encode, files["before"].documents)))
         found = cluster.apply(applied, given.apply_options)
         problems += [_name_applied(applied, reason) for reason in found]
     for at, document in rest:
@@ -163,7 +164,7 @@ def _plan(documents: Sequence[ManifestDocument], cluster: StoredCluster, given: 
     options = given.options
     earlier = EarlierRun("", options, (), tuple(one.ref for one in cluster.objects))
     context = PlanningContext(cluster.catalog, now, earlier=None if given.is_deletion else earlier)
-    planner = SetPlanner([_encode(one) for one in documents], options=options, context=with_estimates(context))
+    planner = SetPlanner([encode(one) for one in documents], options=options, context=with_estimates(context))
     for _change in drive(planner, lambda requests: [cluster.answer(request) for request in requests]):
         pass
     return planner.plan()
@@ -284,7 +285,7 @@ def explain_set(given: SetQuery, *, now: str) -> SetAnswer:
     - `now` is RFC 3339 in UTC. Raises `PlaygroundQueryError`.
     """
     files = read_texts(given)
-    catalog = _read_catalog((*files["cluster"].documents, *files["before"].documents))
+    catalog = read_catalog((*files["cluster"].documents, *files["before"].documents))
     cluster = _fill(files, catalog, given, now)
     try:
         plan = _plan(files["manifest"].documents, cluster, given, now)
@@ -296,7 +297,8 @@ def explain_set(given: SetQuery, *, now: str) -> SetAnswer:
     return SetAnswer(tuple(rows), tuple(problem.reason for problem in plan.problems))
 
 
-def _read_catalog(documents: Iterable[ManifestDocument]) -> SourceChain:
+def read_catalog(documents: Iterable[ManifestDocument]) -> SourceChain:
+    """Return the kinds of the cluster of a question. Raises `PlaygroundQueryError`."""
     try:
         return read_definitions(documents)
     except SchemaError as error:
@@ -313,11 +315,11 @@ def without_secrets(given: SetQuery) -> SetQuery:
     definitions = [one for one in documents if one.ref.gvk.kind == "CustomResourceDefinition" and defines_kind(one.obj)]
     policy = find_policy(documents, definitions)
     key = secrets.token_bytes(32)
-    manifest, before, cluster = (_mask_text(getattr(given, part), files[part], key, policy) for part in TEXTS)
+    manifest, before, cluster = (mask_text(getattr(given, part), files[part], key, policy) for part in TEXTS)
     return replace(given, manifest=manifest, before=before, cluster=cluster)
 
 
-def _mask_text(text: str, file: ParsedFile, key: bytes, policy: MaskPolicy) -> str:
+def mask_text(text: str, file: ParsedFile, key: bytes, policy: MaskPolicy) -> str:
     """Return a text, rewritten with masked values if it contains secrets."""
     shown = [
         mask(one.obj, gvk=one.ref.gvk, tag_key=key, scope="/".join(one.ref.key), policy=policy)

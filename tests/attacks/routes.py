@@ -18,7 +18,7 @@ WITHOUT_PLANS = {
     *("clusters:resume-cluster", "clusters:archive-cluster", "clusters:restore-cluster", "clusters:set-masking"),
     *("clusters:scan-cluster", "clusters:list-rules", "clusters:agree-rule", "clusters:decline-rule"),
     *("clusters:revoke-rule", "guide:show-guide", "guide:show-page", "playground:ask", "playground:show-answer"),
-    *("playground:ask-set", "playground:show-set"),
+    *("playground:ask-set", "playground:show-set", "playground:ask-channel", "playground:show-channel"),
     *("playground:show-field", "playground:show-tab", "notifications:read-all", "notifications:edit-choices"),
     *(
         "notifications:open-notification",

@@ -23,6 +23,7 @@ from tests.builders import make_person
 pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
 PART = 64 * 1024
 PATHS = ("/login/", "/healthz", "/", "/push/some/", "/playground/", "/playground/sets/")
+PATHS += ("/playground/channels/",)
 PATHS += ("/sandboxes/box/api", "/reviews/new/", "/api/v1/x/")
 INVENTED = ({"Cookie": f"{settings.SESSION_COOKIE_NAME}=invented"}, {"Authorization": "Bearer avt_invented"})
 

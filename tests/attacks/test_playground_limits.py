@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from django.test import Client
 
 from applyviz.engine.requests.options import ApplyMode
-from applyviz.guide import limited, playground, whole_sets
+from applyviz.guide import limited, playground, whole_channels, whole_sets
 from applyviz.guide.given import PlaygroundQuery, PlaygroundQueryError, PlaygroundQueryProblem
+from applyviz.guide.given_channels import HEADER, ChannelQuery
 from applyviz.records.enums import Role
 from applyviz.records.models import PlaygroundInput
-from applyviz.web.playground import answering, answers, pages, set_answering, set_pages
+from applyviz.web.playground import (
+    answering,
+    answers,
+    channel_answering,
+    channel_pages,
+    pages,
+    set_answering,
+    set_pages,
+)
 from applyviz.web.reviews.pane.object_content import ObjectView
 from tests.builders import make_person
 from tests.pace import measure
@@ -67,6 +77,57 @@ def test_no_set_is_computed_in_the_web_process(client, monkeypatch):
 
     assert (asked.status_code, shown.status_code) == (302, 200)
     assert "kubectl delete -f" in shown.content.decode()
+
+
+def test_no_channel_is_computed_in_the_web_process(client, monkeypatch):
+    def refuse(*_given, **_named):
+        raise AssertionError("the web process must not compute what a visitor sent")
+
+    for name in ("explain_channel", "without_secrets", "read_text", "mask", "read_addons"):
+        monkeypatch.setattr(whole_channels, name, refuse)
+    monkeypatch.setattr(channel_answering, "render_to_string", refuse)
+    monkeypatch.setattr(channel_pages, "render_channel", refuse)
+    monkeypatch.setattr(channel_pages, "list_channel_groups", tuple)
+
+    asked = client.post("/playground/channels/", write_channel(1).to_json())
+    shown = client.get(asked.headers["Location"].partition("#")[0])
+
+    assert (asked.status_code, shown.status_code) == (302, 200)
+    assert "channels apply channel -f" in shown.content.decode()
+
+
+def write_channel(count: int) -> ChannelQuery:
+    """Return a question about a channel whose addons are all installed, updated and pruned."""
+    numbers = range(count)
+    entries = "".join(
+        f'  - {{name: a{n}, manifest: a{n}.yaml, id: "2", kubernetesVersion: "<1.2.0 || >=1.30.0", needsPKI: true, '
+        f"prune: {{kinds: [{{kind: ConfigMap, namespaces: [s], labelSelector: a=a{n}}}]}}}}\n"
+        for n in numbers
+    )
+    one = "{apiVersion: v1, kind: ConfigMap, metadata: {name: NAME, namespace: s, labels: {a: LABEL}}}\n"
+    files = "".join(f"{HEADER}a{n}.yaml\n{one.replace('NAME', f'new-{n}').replace('LABEL', f'a{n}')}" for n in numbers)
+    notes = "".join(f'    addons.k8s.io/a{n}: \'{{"id":"1"}}\'\n' for n in numbers)
+    space = f"apiVersion: v1\nkind: Namespace\nmetadata:\n  name: kube-system\n  annotations:\n{notes}"
+    return ChannelQuery(f"kind: Addons\nspec:\n  addons:\n{entries}", files, space)
+
+
+@pytest.mark.core(1)
+def test_addons_of_a_channel_cost_time_in_proportion():
+    def explain(count: int) -> float:
+        given = whole_channels.without_secrets(write_channel(count))
+        render = partial(channel_answering.render_channel, given, now="2026-01-01T00:00:00Z")
+        return min(measure(render)[1] for _ in range(2))
+
+    small, large = explain(20), explain(80)
+
+    assert large / small < 8, f"four times the size took {large / small:.1f} times as long"
+
+
+def test_channel_that_is_too_large_for_a_visitor_is_refused(client):
+    asked = client.post("/playground/channels/", {**write_channel(1).to_json(), "cluster": "#" * 70_000})
+
+    assert asked.status_code == 422
+    assert "without signing in" in asked.content.decode()
 
 
 def test_set_that_is_too_large_for_a_visitor_is_refused(client):

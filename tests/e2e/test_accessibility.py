@@ -86,6 +86,8 @@ PAGES = {
         "/playground/sets/",
         "/playground/sets/prune-1/",
         "/playground/sets/deletions-1/",
+        "/playground/channels/",
+        "/playground/channels/channels-1/",
         "/playground/conflicts-1/",
         "/playground/conflicts-1/fields/0/",
         "/playground/lists-by-key-1/diff/",

@@ -1,6 +1,7 @@
 """From a rule of the guide to a question of one's own, and a link that somebody else can open."""
 
 import json
+import re
 
 import pytest
 from playwright.sync_api import expect
@@ -82,6 +83,29 @@ def test_set_is_opened_from_the_guide_and_asked_again_with_the_keyboard(visitor,
 
     expect(visitor.locator("#answer")).to_contain_text("kubectl delete -f manifests.yaml")
     expect(visitor.get_by_role("row", name="ConfigMap/kept")).to_contain_text("Delete")
+    assert visitor.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("width", [390, 1440])
+def test_channel_is_opened_from_the_guide_and_asked_again_with_the_keyboard(visitor, width):
+    visitor.set_viewport_size({"width": width, "height": 1000})
+    visitor.goto("/guide/channels/")
+    visitor.get_by_role("link", name="Open in the playground").first.click()
+    expect(visitor.get_by_role("row", name="old")).to_contain_text("For Kubernetes <1.30.0")
+    expect(visitor.get_by_role("row", name="web")).to_contain_text("Update")
+
+    visitor.get_by_label("Kubernetes version").fill("v1.29.9")
+    visitor.keyboard.press("Enter")
+    expect(visitor.get_by_role("row", name="old")).to_contain_text("Install")
+    expect(visitor.locator("#answer")).to_contain_text("channels apply channel -f channel.yaml --yes")
+
+    visitor.get_by_label("Kubernetes version").fill("new")
+    with visitor.expect_response("**/playground/channels/") as answer:
+        visitor.keyboard.press("Enter")
+    assert answer.value.status == 422
+    expect(visitor.get_by_text("new is not a version")).to_be_visible()
+    expect(visitor.get_by_label("Channel")).to_have_value(re.compile("kind: Addons"))
     assert visitor.evaluate("document.documentElement.scrollWidth") <= width
 
 

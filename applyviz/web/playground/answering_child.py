@@ -30,19 +30,22 @@ _APPS = ["django.contrib.auth", "django.contrib.contenttypes", "django.contrib.s
 
 
 @cache
-def load() -> tuple[ModuleType, ModuleType]:
-    """Load everything that an answer needs; return the modules that answer for one object and for a set."""
+def load() -> dict[str, ModuleType]:
+    """Load everything that an answer needs; return the modules that answer, by what a question is about."""
     settings.configure(INSTALLED_APPS=_APPS, TEMPLATES=[_TEMPLATES], LANGUAGE_CODE="en", USE_TZ=True)
     django.setup()
-    return import_module("applyviz.web.playground.answering"), import_module("applyviz.web.playground.set_answering")
+    return {
+        "object": import_module("applyviz.web.playground.answering"),
+        "set": import_module("applyviz.web.playground.set_answering"),
+        "channel": import_module("applyviz.web.playground.channel_answering"),
+    }
 
 
 def main(source: BinaryIO, target: BinaryIO) -> None:
     """Answer the one question on the input line."""
-    of_object, of_set = load()
+    answering = load()
     asked = json.loads(source.readline())
     gc.disable()  # a short-lived process does not need collection
     limit_self(asked["memory_bytes"], asked["cpu_seconds"])
-    answering = of_set if asked.get("is_set") else of_object
-    target.write(json.dumps(answering.answer(asked)).encode())
+    target.write(json.dumps(answering[asked["about"]].answer(asked)).encode())
     target.flush()

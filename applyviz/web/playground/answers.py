@@ -86,6 +86,7 @@ def ask(question: ChildQuestion, choice: AloneChoice) -> RenderedAnswer:
     - Raises `PlaygroundQueryError`, also when the limits are reached.
     """
     asked = {
+        "about": "object",
         "given": question.given.to_json(),
         "now": question.now,
         "is_masked": question.is_masked,

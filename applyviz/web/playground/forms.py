@@ -22,7 +22,18 @@ def make_text(label: Any, rows: int, *, required: bool = False) -> forms.CharFie
     return forms.CharField(label=label, required=required, strip=False, max_length=MOST_CHARACTERS, widget=widget)
 
 
-class PlaygroundForm(forms.Form):
+class QuestionForm(forms.Form):
+    """A form of the playground: the problems of its texts stand at their fields."""
+
+    def refuse(self, error: PlaygroundQueryError) -> None:
+        """Add each problem to its field."""
+        for problem in error.problems:
+            self.add_error(problem.part if problem.part in self.fields else None, problem.reason)
+        if not error.problems:
+            self.add_error(None, _now("This cannot be calculated."))
+
+
+class PlaygroundForm(QuestionForm):
     """One playground input."""
 
     manifest = make_text(_("Manifest"), 18, required=True)
@@ -60,13 +71,6 @@ class PlaygroundForm(forms.Form):
             takes_client_side=self.cleaned_data["takes_client_side"],
             is_forced=self.cleaned_data["is_forced"] and mode is ApplyMode.SERVER,
         )
-
-    def refuse(self, error: PlaygroundQueryError) -> None:
-        """Add each problem to its field."""
-        for problem in error.problems:
-            self.add_error(problem.part, problem.reason)
-        if not error.problems:
-            self.add_error(None, _now("This cannot be calculated."))
 
 
 _TEXTS = ("manifest", "live", "last_applied", "owners", "crds")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -16,6 +16,7 @@ from applyviz.engine.schema.builtin import bundled
 from applyviz.guide import library, limited, playground
 from applyviz.guide.given import PlaygroundQuery, PlaygroundQueryError
 from applyviz.guide.opening import open_example
+from applyviz.guide.pages import Example
 from applyviz.web.playground import answers
 from applyviz.web.playground.answering import render_answer
 from applyviz.web.playground.patch_kinds import render_kinds
@@ -93,7 +94,7 @@ def find_question(key: str, *, pool: limited.Pool) -> PlaygroundQuestion:
         return PlaygroundQuestion(key, open_example(example), EXAMPLES_AT, example.title, url)
     kept = playgrounds.open_input(key)
     if "manifest" not in kept.content:
-        raise NotVisibleError("this link is to a question about a set")
+        raise NotVisibleError("this link is to a question of another form")
     given = PlaygroundQuery.from_json(kept.content)
     return PlaygroundQuestion(key, given, kept.created_at.strftime(TIME), expires_at=kept.expires_at, pool=pool)
 
@@ -144,3 +145,14 @@ def list_example_groups(current: str = "") -> tuple[ExampleGroup, ...]:
         for entry in library.list_entries()
         if entry.examples
     )
+
+
+def list_groups(find_url: Callable[[str, Example], str], current: str) -> tuple[ExampleGroup, ...]:
+    """Return the examples of one form, grouped by guide page; `find_url` returns "" for those of other forms."""
+    groups = []
+    for entry in library.list_entries():
+        found = [(name, one.title, find_url(name, one)) for name, one in entry.examples.items()]
+        links = tuple(ExampleLink(title, url, name == current) for name, title, url in found if url)
+        if links:
+            groups.append(ExampleGroup(entry.page.title, reverse("guide:show-page", args=[entry.page.name]), links))
+    return tuple(groups)

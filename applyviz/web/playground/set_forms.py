@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from django import forms
 from django.core.validators import RegexValidator
-from django.utils.translation import gettext as _now
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.requests.options import Propagation
 from applyviz.engine.requests.replacement import read_names
-from applyviz.guide.given import PlaygroundQueryError
 from applyviz.guide.given_sets import SetQuery, SetTask
 from applyviz.web.components.propagations import PROPAGATIONS
-from applyviz.web.playground.forms import make_text
+from applyviz.web.playground.forms import QuestionForm, make_text
 from applyviz.web.reviews.forms.prune import PruneFields
 
 TASKS = [
@@ -24,7 +22,7 @@ TASKS = [
 _NAME = RegexValidator(r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z", _("Use lowercase letters, digits and dashes."))
 
 
-class SetForm(PruneFields):
+class SetForm(QuestionForm, PruneFields):
     """One playground input about a set; kubectl has no list of kinds that are never pruned."""
 
     manifest = make_text(_("Manifests"), 18, required=True)
@@ -57,10 +55,3 @@ class SetForm(PruneFields):
             applyset=chosen["applyset"],
             propagation=Propagation(chosen["propagation"] or Propagation.BACKGROUND.value),
         )
-
-    def refuse(self, error: PlaygroundQueryError) -> None:
-        """Add each problem to its field."""
-        for problem in error.problems:
-            self.add_error(problem.part if problem.part in self.fields else None, problem.reason)
-        if not error.problems:
-            self.add_error(None, _now("This cannot be calculated."))

@@ -15,13 +15,13 @@ from applyviz.guide.given_sets import SetQuery
 from applyviz.guide.opening import open_set
 from applyviz.guide.pages import Example
 from applyviz.web.playground.answers import CHILD
-from applyviz.web.playground.pages import EXAMPLES_AT, TIME, ExampleGroup, ExampleLink
+from applyviz.web.playground.pages import EXAMPLES_AT, TIME, ExampleGroup, list_groups
 from applyviz.web.playground.set_answering import render_set
 from applyviz.workflow.foundation.errors import NotPossibleError, NotVisibleError
 from applyviz.workflow.ops import playgrounds
 
 _KEPT_AS = "set"
-"""The name under which a question about a set is stored, so that it is none about one object."""
+"""The name under which a question about a set is stored, so that it is none about anything else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,21 +53,15 @@ def find_set_url(name: str, example: Example) -> str:
 
 def list_set_groups(current: str = "") -> tuple[ExampleGroup, ...]:
     """Return the examples of sets, grouped by the guide page that contains them."""
-    groups = []
-    for entry in library.list_entries():
-        found = [(name, one.title, find_set_url(name, one)) for name, one in entry.examples.items()]
-        links = tuple(ExampleLink(title, url, name == current) for name, title, url in found if url)
-        if links:
-            groups.append(ExampleGroup(entry.page.title, reverse("guide:show-page", args=[entry.page.name]), links))
-    return tuple(groups)
+    return list_groups(find_set_url, current)
 
 
 def keep_set(given: SetQuery, *, pool: limited.Pool) -> str:
-    """Compute an answer, so that only computable input is stored; return its key. Raises `PlaygroundQueryError`."""
+    """Compute an answer, so that only computable input is stored; return its address. Raises `PlaygroundQueryError`."""
     at, key = clock.now(), playgrounds.make_key()
     kept, _html = _ask(given, at.strftime(TIME), pool, is_masked=False)
     playgrounds.keep_input(key, {_KEPT_AS: kept.to_json()}, at=at)
-    return key
+    return set_url(key)
 
 
 def find_set_question(key: str) -> SetQuestion:
@@ -83,7 +77,7 @@ def find_set_question(key: str) -> SetQuestion:
         return SetQuestion(key, given, EXAMPLES_AT, example.title, url)
     kept = playgrounds.open_input(key)
     if _KEPT_AS not in kept.content:
-        raise NotVisibleError("this link is to a question about one object")
+        raise NotVisibleError("this link is to a question of another form")
     given = SetQuery.from_json(kept.content[_KEPT_AS])
     return SetQuestion(key, given, kept.created_at.strftime(TIME), expires_at=kept.expires_at)
 
@@ -112,7 +106,7 @@ def _find_answer(given: SetQuery, now: str, pool: limited.Pool) -> str:
 
 
 def _ask(given: SetQuery, now: str, pool: limited.Pool, *, is_masked: bool) -> tuple[SetQuery, str]:
-    asked = {"is_set": True, "given": given.to_json(), "now": now, "is_masked": is_masked}
+    asked = {"about": _KEPT_AS, "given": given.to_json(), "now": now, "is_masked": is_masked}
     found = limited.ask(CHILD, asked, pool)
     kept = replace(given, **{part: found["kept"][part] for part in ("manifest", "before", "cluster")})
     return kept, found["html"]

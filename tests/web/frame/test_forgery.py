@@ -20,7 +20,7 @@ BY_TOKEN = ("sandboxes/", "api/v1/", "push/")
 # Every address that takes a POST of a person, by name; a new one is added here once it is tried below.
 WRITING = {
     "login", "login-demo", "logout", "reauthenticate", "set-theme", "hide-first-steps",
-    "ask", "ask-set", "add-review", "check-source", "replan", "close-review",
+    "ask", "ask-set", "ask-channel", "add-review", "check-source", "replan", "close-review",
     "verify-plan", "edit-comment", "resolve-comment", "add-comment", "acknowledge", "withdraw-acknowledgment",
     "confirm-plan", "withdraw-request", "emergency-apply", "revoke-approval", "apply-plan", "resolve-conflict",
     "propose-rule", "resolve-everywhere", "undo-resolution", "replace-manifests", "cancel-run", "undo-run",

@@ -5,7 +5,7 @@ from django.urls import reverse
 
 from applyviz.guide import library
 from applyviz.guide.finding import find_pages
-from applyviz.guide.opening import open_set
+from applyviz.guide.opening import open_channel, open_set
 from applyviz.guide.pages import PagePart
 
 NAMES = [entry.page.name for entry in library.list_entries()]
@@ -36,8 +36,10 @@ def test_page_draws_each_example_and_opens_it(client, db, name):
     assert opened == [key for key, example in examples.items() if not example.is_set]
     sets = [key for key, example in examples.items() if open_set(example) is not None]
     assert [key for key in examples if f'href="{reverse("playground:show-set", args=[key])}"' in text] == sets
+    channels = [key for key, example in examples.items() if open_channel(example) is not None]
+    assert [key for key in examples if f'href="{reverse("playground:show-channel", args=[key])}"' in text] == channels
     without = [example for example in examples.values() if example.is_set]
-    assert text.count("No form: ") == len(without) - len(tables) - len(sets)
+    assert text.count("No form: ") == len(without) - len(tables) - len(sets) - len(channels)
     assert text.count("Each row is a separate input") == len(tables)
     assert ".md)" not in text
 

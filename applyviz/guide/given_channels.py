@@ -1,0 +1,62 @@
+"""The playground's input for a kOps channel: the channel, manifests of its addons, and what a cluster has recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+
+from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.schema.builtin import RELEASE
+
+FILE = "channel.yaml"
+HEADER = "# File: "
+"""The beginning of the line before each manifest of an addon: the name of its file follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelQuery:
+    """One question about a channel.
+
+    - `manifests`: files of addons, each below its header; `cluster`: the namespaces with their records, other objects,
+      and the definitions of custom resources; `kubernetes`: the version of the server.
+    """
+
+    channel: str
+    manifests: str = ""
+    cluster: str = ""
+    kubernetes: str = RELEASE
+
+    def to_json(self) -> JSONObject:
+        """Return the question as plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: JSONObject) -> ChannelQuery:
+        """Return the question from the JSON of `to_json`."""
+        return cls(**data)
+
+    @property
+    def command(self) -> str:
+        """Return the command of kOps that does the same with the channel in a file beside its manifests."""
+        return f"channels apply channel -f {FILE} --yes"
+
+
+def split_files(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of each file; the name is "" for text before the first header.
+
+    - Empty lines at the end of a file separate it from the next header, and are no part of it.
+    """
+    name, lines = "", list[str]()
+    for line in (*text.split("\n"), HEADER):
+        if not line.startswith(HEADER):
+            lines.append(line)
+            continue
+        content = "\n".join(lines).rstrip("\n")
+        if name or content.strip():
+            yield name, f"{content}\n"
+        name, lines = line.removeprefix(HEADER).strip(), []
+
+
+def join_files(files: Iterable[tuple[str, str]]) -> str:
+    """Return files as one text, each below its header."""
+    return "\n".join(f"{HEADER}{name}\n{text}" for name, text in files)
