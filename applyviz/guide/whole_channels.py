@@ -145,8 +145,8 @@ def _fill(addons: Iterable[Addon], files: Mapping[str, AddonFile], live: ParsedF
     """Return the cluster: its definitions first, then its other objects, then the namespaces that addons need."""
     cluster = StoredCluster(read_catalog(live.documents), namespace=_SYSTEM, now=now)
     listed = sorted(enumerate(live.documents), key=lambda one: one[1].ref.gvk.kind != _DEFINITION)
-    held = [(at, cluster.hold(encode(document))) for at, document in listed]
-    problems = tuple(PlaygroundQueryProblem("cluster", reason, at) for at, reason in held if reason)
+    stored = [(at, cluster.hold(encode(document))) for at, document in listed]
+    problems = tuple(PlaygroundQueryProblem("cluster", reason, at) for at, reason in stored if reason)
     if problems:
         raise PlaygroundQueryError(problems)
     documents = [document for file in files.values() for document in file.parsed.documents]

@@ -31,8 +31,8 @@ _BY_VERSION = (
 
 
 @dataclass(frozen=True, slots=True)
-class AddonObject:
-    """One object of an addon: what the plan does with it; `record`: the addon that it records as installed."""
+class PlannedAddonObject:
+    """One object of an addon: what the plan does with it; `is_record`: it only records the addon as installed."""
 
     kind: str
     name: str
@@ -48,16 +48,16 @@ class AddonAnswer:
     """One entry of the channel, with the objects that it writes and prunes, and what was not computed."""
 
     row: AddonRow
-    objects: tuple[AddonObject, ...]
+    objects: tuple[PlannedAddonObject, ...]
     notes: tuple[str, ...]
 
 
-def _present_object(change: PlannedObject) -> AddonObject:
+def _present_object(change: PlannedObject) -> PlannedAddonObject:
     ref = change.ref
     risks = () if change.is_record else tuple(render_risk(risk, gettext) for risk in change.risks)
     style = OBJECT_STYLES[change.operation]
     shown = tuple(dict.fromkeys(risks))
-    return AddonObject(ref.gvk.kind, ref.name, ref.namespace, style, change.error, shown, change.is_record)
+    return PlannedAddonObject(ref.gvk.kind, ref.name, ref.namespace, style, change.error, shown, change.is_record)
 
 
 def _group(changes: Iterable[PlannedObject]) -> Mapping[str, list[PlannedObject]]:

@@ -176,12 +176,11 @@ def _present_watched_track(plan: Plan, author: str) -> tuple[HeaderStep, ...]:
     made = StepState.NOW if is_being_planned(plan) else StepState.BAD
     refused = plan.counts.get(Operation.BLOCKED, 0)
     note = ngettext("%(count)d object with conflicts", "%(count)d objects with conflicts", refused) % {"count": refused}
-    verified = HeaderStep(_("verified"), StepState.DONE if is_right else StepState.BAD if is_begun else StepState.NEXT)
     return (
         HeaderStep(_("draft"), StepState.DONE, _("by %(name)s") % {"name": author}),
         HeaderStep(_("planned"), StepState.DONE if plan.state == PlanState.COMPLETE else made, note if refused else ""),
         HeaderStep(_("applied"), StepState.DONE if is_begun else StepState.NEXT, _("by %(name)s") % {"name": tool}),
-        verified,
+        HeaderStep(_("verified"), StepState.DONE if is_right else StepState.BAD if is_begun else StepState.NEXT),
     )
 
 
@@ -330,15 +329,13 @@ def _present_others(plan: Plan, approval: ApprovalState, whose: StepOwner) -> Bu
 
 def _present_mending(plan: Plan, approval: ApprovalState, step: NextStep) -> Button | None:
     """Return the button of a step that takes the plan towards its approval; None for any other step."""
-    blockers = approval.facts.blockers
     match step:
         case WithdrawRequest():
             url = reverse("reviews:withdraw-request", args=[plan.review.number, plan.number])
             return Button(_("Withdraw request for changes"), form_url=url, note=_("This plan can't run until then."))
         case UploadManifests():
-            return Button(
-                _("Upload new manifests"), url=approval.manifests_url, blockers=approval.list_blockers(blockers)
-            )
+            blockers = approval.list_blockers(approval.facts.blockers)
+            return Button(_("Upload new manifests"), url=approval.manifests_url, blockers=blockers)
         case ResolveConflicts(count=count):
             text = ngettext("Resolve %(n)d conflict", "Resolve %(n)d conflicts", count) % {"n": count}
             return _present_preparation(approval, text, approval.link_first(ConflictsOpen))
@@ -357,8 +354,7 @@ def present_button(plan: Plan, approval: ApprovalState, run: ApplyRun | None) ->
     step = approval.facts.next
     match step:
         case OpenRun(number=number):
-            url = reverse("runs:show-run", args=[number])
-            return Button(_("View run %(number)d") % {"number": number}, url=url)
+            return Button(_("View run %(number)d") % {"number": number}, url=reverse("runs:show-run", args=[number]))
         case OpenNewerPlan(number=number):
             return Button(_("Go to plan %(number)d") % {"number": number}, url=approval.link_first(PlanSuperseded))
         case AwaitPlan():
