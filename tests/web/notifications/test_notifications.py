@@ -76,7 +76,7 @@ def test_choices_are_kept(as_bob, bob):
     page = as_bob.get("/notifications/choices/").content.decode()
     as_bob.post("/notifications/choices/", {"shown": ["run.failed"], "mailed": []})
 
-    assert page.count('type="checkbox"') == 30
+    assert page.count('type="checkbox"') == 32
     assert list(NotificationChoice.objects.filter(person=bob, is_shown=True).values_list("event", flat=True)) == [
         "run.failed"
     ]
