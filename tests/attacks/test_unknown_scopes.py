@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
-from django.urls import reverse
+from django.urls import reverse, reverse_lazy
 
 from applyviz.engine.objects.errors import ClusterError
 from applyviz.records.enums import PlanState, Role, TokenScope
@@ -24,6 +24,7 @@ from tests.stories import Killed, Team, config_map
 pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
 HERE: dict[str, object] = {"cluster": "box", "namespace": "default", "is_cluster_scoped": False}
 CANARY = "acquire-northwind"
+HISTORY = reverse_lazy("history:list-entries")
 FILES = {
     f"shop/{CANARY}.yaml": "kind: ConfigMap\n  name: [\n",
     f"shop/{CANARY}-plan.yaml": config_map(a="1").replace("metadata:", "metadata:\n  namespace: shop", 1),
@@ -66,7 +67,7 @@ def sign_in(name: str, **scope: object) -> tuple[Client, str]:
     return reader, tokens.make_token(by=person, account=person, name="ci", scope=TokenScope.READ, days=7)[1]
 
 
-STOPPED = [(ClusterError("no answer"), PlanState.FAILED), (Killed(), PlanState.PLANNING)]
+STOPPED = [(ClusterError(f"no answer to {CANARY}"), PlanState.FAILED), (Killed(), PlanState.PLANNING)]
 
 
 @pytest.mark.parametrize(("error", "state"), STOPPED)
@@ -80,9 +81,11 @@ def test_names_of_files_wait_for_the_namespaces(
     author.force_login(team.alice)
 
     assert (plan.state, CANARY in str(plan.problems)) == (state, True)
-    assert find_shown(plan, limited, pages) == []
+    assert find_shown(plan, limited, [*pages, HISTORY]) == []
     assert [limited[0].get(page).status_code for page in pages[:2]] == [200, 200]
-    assert "Not all manifests can be read" in read_text(limited[0].get(pages[0]))
+    shown = read_text(limited[0].get(pages[0]))
+    assert "Not all manifests can be read" in shown
+    assert ("The plan failed before its namespaces were known" in shown) == (state == PlanState.FAILED)
     assert find_shown(plan, whole, pages) == pages
     assert find_shown(plan, (author, ""), pages[:2]) == pages[:2]
 
@@ -103,7 +106,7 @@ def test_who_re_plans_a_review_brings_no_files_and_reads_no_names(team: Team, mo
 
 @pytest.mark.core(1)
 def test_no_page_names_a_file_before(team: Team, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
-    plan = stop(team, monkeypatch, ClusterError("no answer"))
+    plan = stop(team, monkeypatch, ClusterError(f"no answer to {CANARY}"))
     world = World(team, [plan, plan, plan])
     every = (address for list_addresses in READ.values() for address in list_addresses(world))
 

@@ -67,11 +67,17 @@ def _may_read_names(plan: Plan, reader: Visitor) -> bool:
 def withhold_files(plan: Plan, reader: Visitor) -> Plan:
     """Return the plan for a reader, without the names of its files while the scopes of a plan are not known.
 
+    - Why it failed may name files, namespaces and objects, and is withheld with them.
     - The instance is changed and never saved.
     """
     if _may_read_names(plan, reader):
         return plan
     plan.withholds_files = True  # type: ignore[attr-defined]  # of this very instance
+    if plan.error:
+        plan.error = _(
+            "The plan failed before its namespaces were known. The person who brought the manifests, and people who "
+            "can view the whole cluster, can read why."
+        )
     if plan.problems:
         text = _("Not all manifests can be read. Which ones is shown once the namespaces of the plan are known.")
         plan.problems = [{"reason": text, "file": "", "line": 0, "column": 0}]

@@ -216,7 +216,8 @@ def _calculate(claim: _Claim, source: calculation.FrozenSource, reader: ClusterR
         policy=policy,
     )
     guesses.count_documents(prepared.documents)
-    if not claim.renew(expected=len(prepared.documents), masking=plan.masking):
+    plan.expected = len(prepared.documents)
+    if not claim.renew(expected=plan.expected, masking=plan.masking):
         return
     rows = PlanRows(plan)
     overviewer = Overviewer()
@@ -309,13 +310,15 @@ def _complete(claim: _Claim, prepared: calculation.Calculation, stored: PlanRows
 
 
 def _fail(claim: _Claim, reason: str) -> None:
+    # Before the namespaces are known, the reason may name what readers of the history may not see.
+    detail = {"reason": reason} if claim.plan.expected else {}
     with transaction.atomic():
         if claim.renew(state=PlanState.FAILED, error=reason, completed_at=clock.now(), lease_until=None):
             trail.record(
                 AuditAction.PLAN_FAILED,
                 by=None,
                 about=trail.AuditSubject.of_plan(claim.plan),
-                detail={"reason": reason},
+                detail=detail,
             )
 
 
