@@ -37,8 +37,11 @@ class ChannelQuery:
 
     @property
     def command(self) -> str:
-        """Return the command of kOps that does the same with the channel in a file beside its manifests."""
-        return f"channels apply channel -f {FILE} --yes"
+        """Return the command of kOps that does the same with the channel in a file beside its manifests.
+
+        - Rule: `channels/pkg/cmd/apply_channel.go` of kOps takes the address of a channel; since 1.25 it takes no file.
+        """
+        return f'channels apply channel "file://$PWD/{FILE}" --yes'
 
 
 def split_files(text: str) -> Iterator[tuple[str, str]]:

@@ -88,7 +88,7 @@ def _read_channel(text: str, problems: list[PlaygroundQueryProblem]) -> tuple[Ma
     if file.channel is None and not found:
         found.append(PlaygroundQueryProblem("channel", NO_CHANNEL))
     elif file.channel is not None and file.documents:
-        reason = "this is no part of a channel: enter objects as the manifest of an addon, or as the cluster's"
+        reason = "this is no part of a channel: enter it under Manifests of addons, or under Live objects"
         found.append(PlaygroundQueryProblem("channel", f"line {file.documents[0].position.line}: {reason}"))
     problems += found
     if file.channel is None:

@@ -98,7 +98,7 @@ def test_channel_is_opened_from_the_guide_and_asked_again_with_the_keyboard(visi
     visitor.get_by_label("Kubernetes version").fill("v1.29.9")
     visitor.keyboard.press("Enter")
     expect(visitor.get_by_role("row", name="old")).to_contain_text("Install")
-    expect(visitor.locator("#answer")).to_contain_text("channels apply channel -f channel.yaml --yes")
+    expect(visitor.locator("#answer")).to_contain_text('channels apply channel "file://$PWD/channel.yaml" --yes')
 
     visitor.get_by_label("Kubernetes version").fill("new")
     with visitor.expect_response("**/playground/channels/") as answer:

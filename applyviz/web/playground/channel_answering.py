@@ -11,7 +11,6 @@ from django.utils.translation import gettext
 from applyviz.engine.channels.model import AddonPlan, AddonReason
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
-from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.risks.sentences import render_risk
 from applyviz.guide import playground, whole_channels
 from applyviz.guide.given import PlaygroundQueryError
@@ -19,7 +18,7 @@ from applyviz.guide.given_channels import ChannelQuery
 from applyviz.guide.whole_channels import ChannelAnswer
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
 from applyviz.web.components.notices import Notice
-from applyviz.web.reviews.pages.addons.table import AddonRow, present_channel
+from applyviz.web.reviews.pages.addons.table import AddonRow, present_addons
 
 # kOps itself compares no versions any more.
 _BY_VERSION = (
@@ -77,10 +76,9 @@ def _list_notes(one: AddonPlan, answer: ChannelAnswer) -> Iterator[str]:
         yield gettext("%(file)s holds secrets, which are masked: its hash is not checked.") % named
 
 
-def _list_answers(answer: ChannelAnswer) -> Iterator[AddonAnswer]:
-    table = present_channel(ApplyOptions(channel=answer.channel))
+def _list_answers(answer: ChannelAnswer, rows: Iterable[AddonRow]) -> Iterator[AddonAnswer]:
     changes = _group(answer.changes)
-    for one, row in zip(answer.channel.addons, table.rows if table is not None else (), strict=True):
+    for one, row in zip(answer.channel.addons, rows, strict=True):
         own = changes.get(one.addon.name, ()) if one.is_applied else ()
         yield AddonAnswer(row, tuple(map(_present_object, own)), tuple(_list_notes(one, answer)))
 
@@ -88,6 +86,9 @@ def _list_answers(answer: ChannelAnswer) -> Iterator[AddonAnswer]:
 def _list_facts(answer: ChannelAnswer) -> Iterator[str]:
     """Yield what kOps does otherwise than a review, where it matters here."""
     yield gettext("Without --yes, the command only lists the updates.")
+    yield gettext("kOps 1.36 and later do not ship this program; it runs on the nodes of the control plane.")
+    if any(one.reason is AddonReason.WRONG_HASH for one in answer.channel.addons):
+        yield gettext("kOps does not check the hash of a manifest: the command also applies what is not planned here.")
     if any(one.reason in _BY_VERSION for one in answer.channel.addons):
         yield gettext("Since 1.22, kOps compares no versions: the id, the hash and systemGeneration decide.")
     if any(not change.is_record and change.operation is Operation.UPDATE for change in answer.changes):
@@ -102,11 +103,11 @@ def _list_notices(answer: ChannelAnswer) -> Iterator[Notice]:
 def render_channel(given: ChannelQuery, *, now: str) -> str:
     """Return the answer to a masked question as HTML. Raises `PlaygroundQueryError`."""
     answer = whole_channels.explain_channel(given, now=now)
-    table = present_channel(ApplyOptions(channel=answer.channel))
+    table = present_addons(answer.channel)
     context = {
         "command": given.command,
-        "summary": table.summary if table is not None else "",
-        "addons": tuple(_list_answers(answer)),
+        "summary": table.summary,
+        "addons": tuple(_list_answers(answer, table.rows)),
         "facts": tuple(_list_facts(answer)),
         "notices": tuple(_list_notices(answer)),
     }

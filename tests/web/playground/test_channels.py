@@ -78,7 +78,8 @@ def test_channel_gets_an_answer_with_an_address_and_the_command(client, ask):
     assert rows["web"][1].endswith("web/v1.yaml is not given: its hash is not checked, and its objects are not listed.")
     assert rows["old"][1] == f"For Kubernetes <1.30.0; the server runs {RELEASE}."
     assert rows["gone"][1].startswith("Installed, but not in this channel")
-    assert "channels apply channel -f channel.yaml --yes</pre>" in text
+    assert "channels apply channel &quot;file://$PWD/channel.yaml&quot; --yes</pre>" in text
+    assert "kOps does not check the hash" not in text
     assert f"1 to update, 3 skipped · Kubernetes {RELEASE}" in text
     assert f'value="http://testserver{address}"' in text
     assert "Kept until" in text
@@ -108,6 +109,7 @@ def test_manifest_with_another_hash_is_not_planned(client, ask):
     assert result == "× Not planned"  # noqa: RUF001 the cross is drawn
     assert why.startswith("web/v1.yaml is not the manifest of the channel")
     assert objects == ""
+    assert "kOps does not check the hash of a manifest" in text
 
 
 def test_addon_without_its_manifest_prunes_nothing_on_the_page(client, ask):
@@ -156,7 +158,7 @@ ENTRY = write(addon("dns", DNS))
         ({"channel": "a: ["}, "channel", "YAML syntax"),
         ({"channel": "# nothing"}, "channel", "expected a document of kind Addons without apiVersion"),
         ({"channel": DNS}, "channel", "expected a document of kind Addons without apiVersion"),
-        ({"channel": f"{ENTRY}---\n{DNS}"}, "channel", "line 10: this is no part of a channel"),
+        ({"channel": f"{ENTRY}---\n{DNS}"}, "channel", "line 10: this is no part of a channel: enter it"),
         ({"channel": f"{ENTRY}---\n{ENTRY}"}, "channel", "line 10: this is another channel: ask about one at a time"),
         (
             {"channel": "kind: Addons\nspec:\n  addons: 5\n"},

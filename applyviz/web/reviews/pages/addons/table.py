@@ -101,9 +101,11 @@ def _count(channel: ChannelPlan) -> Iterator[str]:
 
 def present_channel(options: ApplyOptions) -> ChannelTable | None:
     """Return the table of a plan; None for a plan of other manifests."""
-    channel = options.channel
-    if channel is None:
-        return None
+    return None if options.channel is None else present_addons(options.channel)
+
+
+def present_addons(channel: ChannelPlan) -> ChannelTable:
+    """Return the table of a channel."""
     rows = tuple(_present_row(one, channel.kubernetes) for one in channel.addons)
     counts = ", ".join(_count(channel))
     summary = " · ".join(filter(None, (counts, f"Kubernetes {channel.kubernetes}")))
