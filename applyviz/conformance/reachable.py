@@ -56,16 +56,25 @@ def _list_spans(service: JSONObject) -> list[tuple[int, int, int]]:
     return [(one.version, int(one.network_address), int(one.broadcast_address)) for one in networks]
 
 
-def keeps_endpoints(planned: Planned) -> bool:
-    """Return whether the controllers of endpoints had work for a Service before a write, and have none after it."""
+def _find_selecting(planned: Planned) -> tuple[bool, bool] | None:
+    """Return whether a live Service with addresses in the cluster selects pods before and after a write."""
     versions = planned.change.versions
     if planned.change.ref.gvk.kind != "Service" or planned.change.ref.gvk.group or versions.live is None:
-        return False
-    works = [
-        bool(spec.get("selector")) and spec.get("type") != "ExternalName"
-        for spec in (versions.live["spec"], (versions.after or versions.live)["spec"])
-    ]
-    return works == [True, False] and get_at(versions.after, ("spec", "type"), None) != "ExternalName"
+        return None
+    before, after = versions.live["spec"], (versions.after or versions.live)["spec"]
+    if "ExternalName" in (before.get("type"), after.get("type")):
+        return None
+    return bool(before.get("selector")), bool(after.get("selector"))
+
+
+def keeps_endpoints(planned: Planned) -> bool:
+    """Return whether the controllers of endpoints had work for a Service before a write, and have none after it."""
+    return _find_selecting(planned) == (True, False)
+
+
+def replaces_endpoints(planned: Planned) -> bool:
+    """Return whether the controllers of endpoints had no work for a Service before a write, and have some after it."""
+    return _find_selecting(planned) == (False, True)
 
 
 def changes_class(planned: Planned) -> bool:

@@ -312,6 +312,7 @@ PREDICATES: Mapping[str, Predicate] = {
     "address-lost": lambda f: f.gvk.kind == "Service" and f.is_written and object_facts.gives_up_address(f.planned),
     "exposed": lambda f: reachable.opens_service(f.planned),
     "endpoints-stay": lambda f: reachable.keeps_endpoints(f.planned),
+    "endpoints-replaced": lambda f: reachable.replaces_endpoints(f.planned),
     "class-changes": lambda f: reachable.changes_class(f.planned),
     "gains-owner": lambda f: f.is_written and object_facts.gains_owner(f.live, f.after),
     "injected-value": lambda f: object_facts.overwrites_bundle(f.planned),

@@ -69,6 +69,7 @@ CASES = [
     ("exposed", BALANCER, BALANCER.replace("[10.0.0.0/8]", "[10.1.0.0/16, 10.0.0.0/7]")),
     ("exposed", BALANCER, BALANCER.replace("[10.0.0.0/8]", "[0.0.0.0/1, 10.0.0.0/8, 128.0.0.0/1]")),
     ("endpoints-stay", SERVICE.replace("type", "selector: {a: b}, type"), SERVICE),
+    ("endpoints-replaced", SERVICE, SERVICE.replace("type", "selector: {a: b}, type")),
     ("class-changes", INGRESS, INGRESS.replace("inner", "outer")),
     ("class-changes", INGRESS, INGRESS.replace("ingressClassName: inner, ", "")),
     ("restricts-less", POLICY, POLICY.replace("{}", "{matchLabels: {a: b}}", 1)),

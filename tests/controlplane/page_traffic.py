@@ -44,6 +44,9 @@ TRAFFIC: Mapping[str, Callable[[Told, Risk], bool]] = {
     "endpoints-stay": lambda told, risk: (
         bool(get_at(told.before, ("spec", "selector"))) and not get_at(told.after, ("spec", "selector"))
     ),
+    "endpoints-replaced": lambda told, risk: (
+        not get_at(told.before, ("spec", "selector")) and bool(get_at(told.after, ("spec", "selector")))
+    ),
     "class-changes": lambda told, risk: not told.is_new and not told.fact(risk.path).is_same,
 }
 """The claim about an object that each of these kinds of risks makes."""

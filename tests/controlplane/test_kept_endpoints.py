@@ -1,4 +1,4 @@
-"""What becomes of the endpoints of a Service that loses its selector: the fact behind the risk `endpoints-stay`."""
+"""The endpoints of a Service that loses or gains its selector: the facts behind two risks of traffic."""
 
 from __future__ import annotations
 
@@ -19,6 +19,23 @@ POD = (
     "{apiVersion: v1, kind: Pod, metadata: {name: a, labels: {app: a}}, "
     f"spec: {{nodeName: {NAME}, containers: [{{name: a, image: a}}]}}}}"
 )
+GAINING = """
+{apiVersion: v1, kind: Service, metadata: {name: gaining}, spec: {ports: [{port: 80}]}}
+---
+apiVersion: v1
+kind: Endpoints
+metadata: {name: gaining}
+subsets: [{addresses: [{ip: 10.9.9.9}], ports: [{port: 80}]}]
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata:
+  name: gaining-by-hand
+  labels: {kubernetes.io/service-name: gaining, endpointslice.kubernetes.io/managed-by: hand}
+addressType: IPv4
+ports: [{port: 80}]
+endpoints: [{addresses: [10.8.8.8]}]
+"""
 READY = {
     "status": {
         "phase": "Running",
@@ -29,9 +46,9 @@ READY = {
 }
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def plane(managed_plane: ControlPlane) -> Iterator[ControlPlane]:
-    """The control plane with a node while the test runs: a pod without one is in no slice."""
+    """The control plane with a node while the tests run: a pod without one is in no slice."""
     managed_plane.kubectl("create", "namespace", NAME)
     managed_plane.kubectl("create", "-f", "-", stdin=NODE)
     yield managed_plane
@@ -64,3 +81,17 @@ def test_service_without_a_selector_keeps_the_addresses_of_pods_that_are_gone(pl
 
     wait_for_addresses(plane, "updated", set())
     wait_for_addresses(plane, "kept", {"10.1.2.3"})
+
+
+def test_service_that_gains_a_selector_loses_the_addresses_of_its_endpoints_and_no_slice_of_others(
+    plane: ControlPlane,
+):
+    plane.kubectl("apply", *WHERE, "-f", "-", stdin=GAINING)
+    wait_for_addresses(plane, "gaining", {"10.9.9.9", "10.8.8.8"})
+
+    select = json.dumps({"spec": {"selector": {"app": "none"}}})
+    plane.kubectl("patch", "service", "gaining", *WHERE, "--type=merge", "-p", select)
+
+    wait_for_addresses(plane, "gaining", {"10.8.8.8"})
+    shown = plane.kubectl("get", "endpoints", "gaining", *WHERE, "-o", "jsonpath={.subsets}").stdout
+    assert shown == ""

@@ -5,8 +5,9 @@ and a NodePort open a port on every node or on an address of the provider; `exte
 `loadBalancerSourceRanges`, or the annotation before it, limit the clients of a load balancer; none of them is no limit.
 A NetworkPolicy applies to the directions that `policyTypes` names, whatever rules it has, and an empty rule allows all
 traffic (https://kubernetes.io/docs/concepts/services-networking/network-policies/); it selects pods by `podSelector`.
-The controllers of endpoints leave those of a Service without a selector as they are (`pkg/controller/endpointslice`,
-`pkg/controller/endpoint`). A class chooses the controller of an Ingress or a Gateway.
+The controllers of endpoints write those of a Service with a selector, and no others (`pkg/controller/endpointslice`,
+`pkg/controller/endpoint`); they leave EndpointSlices alone that name another manager. A class chooses the controller of
+an Ingress or a Gateway.
 """
 
 from __future__ import annotations
@@ -76,6 +77,12 @@ ENDPOINTS_STAY = RiskKind(
     "endpoints-stay",
     "Endpoints are no longer updated",
     "Service {name} no longer selects pods: it keeps the endpoints that it has, also where these pods are gone.",
+)
+ENDPOINTS_REPLACED = RiskKind(
+    "endpoints-replaced",
+    "Endpoints are replaced",
+    "Service {name} now selects pods: Kubernetes writes their addresses into its Endpoints and removes all others. "
+    "Traffic still goes to EndpointSlices that others manage.",
 )
 CLASS_CHANGES = RiskKind("class-changes", "Another controller may serve it", _describe_class)
 OPEN_POLICY = RiskKind(
@@ -199,14 +206,16 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
 
 
 @rule(172)
-def find_kept_endpoints(subject: RiskSubject) -> Iterator[Risk]:
-    """Yield that a live Service no longer selects pods, so that nobody updates its endpoints."""
+def find_other_endpoints(subject: RiskSubject) -> Iterator[Risk]:
+    """Yield that a live Service begins or ceases to select pods, which decides who writes its endpoints."""
     live, result = subject.live, subject.result
     if subject.ref.key[:2] != ("", "Service") or live is None or result is None or subject.manifest is None:
         return
     has_pods = all(get_at(obj, ("spec", "type")) != "ExternalName" for obj in (live, result))
-    if has_pods and map_at(live, *_SELECTOR) and not map_at(result, *_SELECTOR):
-        yield ENDPOINTS_STAY.at(fields(*_SELECTOR), {"name": subject.ref.name}, position_of(subject, _SELECTOR))
+    selected, selects = (bool(map_at(obj, *_SELECTOR)) for obj in (live, result))
+    if has_pods and selected is not selects:
+        kind = ENDPOINTS_REPLACED if selects else ENDPOINTS_STAY
+        yield kind.at(fields(*_SELECTOR), {"name": subject.ref.name}, position_of(subject, _SELECTOR))
 
 
 def _find_class(obj: JSONObject, paths: Iterable[tuple[str, ...]]) -> tuple[str, tuple[str, ...]] | None:
