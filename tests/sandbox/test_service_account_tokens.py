@@ -93,6 +93,97 @@ def test_request_about_another_account_is_refused(request_token, metadata, statu
     assert answer.message.startswith(message)
 
 
+UNREADABLE = 'TokenRequest in version "v1" cannot be handled as a TokenRequest: json: cannot unmarshal'
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"audiences": "a"}, "string into Go struct field TokenRequestSpec.spec.audiences of type []string"),
+        ({"audiences": [1]}, "number into Go struct field TokenRequestSpec.spec.audiences of type string"),
+        (
+            {"expirationSeconds": "600"},
+            "string into Go struct field TokenRequestSpec.spec.expirationSeconds of type int64",
+        ),
+        (
+            {"expirationSeconds": True},
+            "bool into Go struct field TokenRequestSpec.spec.expirationSeconds of type int64",
+        ),
+        (
+            {"boundObjectRef": "x"},
+            "string into Go struct field TokenRequestSpec.spec.boundObjectRef of type v1.BoundObjectReference",
+        ),
+    ],
+)
+def test_value_of_another_type_is_refused(request_token, spec, message):
+    answer = request_token(**spec)
+
+    assert (answer.status, answer.message) == (400, f"{UNREADABLE} {message}")
+
+
+def test_object_of_another_kind_is_no_request(request_token, ask):
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}
+    answer = ask("POST", f"{ACCOUNTS}/robot/token", body)
+
+    reason = "converting (v1.ConfigMap) to (authentication.TokenRequest): unknown conversion"
+    assert (answer.status, answer.message) == (
+        400,
+        f'ConfigMap in version "v1" cannot be handled as a TokenRequest: {reason}',
+    )
+
+
+def make_bound(ask):
+    """Create a Pod of the account, one of another account, and a Secret."""
+    for name, account in (("robots", {"serviceAccountName": "robot"}), ("others", {})):
+        spec = {**account, "containers": [{"name": "c", "image": "i"}]}
+        made = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+        assert ask("POST", "/api/v1/namespaces/default/pods", made).status == 201
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}
+    assert ask("POST", "/api/v1/namespaces/default/secrets", secret).status == 201
+
+
+@pytest.mark.parametrize(
+    ("bound", "status", "message"),
+    [
+        ({"kind": "Pod", "apiVersion": "v1", "name": "robots"}, 201, ""),
+        ({"kind": "Pod", "name": "robots"}, 201, ""),
+        ({"kind": "Secret", "apiVersion": "v1", "name": "s"}, 201, ""),
+        ({"kind": "Pod", "apiVersion": "v1", "name": "absent"}, 404, 'pods "absent" not found'),
+        ({"kind": "Node", "apiVersion": "v1", "name": "absent"}, 404, 'nodes "absent" not found'),
+        (
+            {"kind": "Pod", "apiVersion": "v1", "name": "others"},
+            400,
+            'cannot bind token for serviceaccount "robot" to pod running with different serviceaccount name.',
+        ),
+        (
+            {"kind": "Secret", "apiVersion": "v1", "name": "s", "uid": "x"},
+            409,
+            'Operation cannot be fulfilled on Secret "s": the UID in the bound object reference (x) does not match the '
+            "UID in record. The object might have been deleted and then recreated",
+        ),
+        (
+            {"kind": "ConfigMap", "apiVersion": "v1", "name": "c"},
+            400,
+            "cannot bind token to object of type /v1, Kind=ConfigMap",
+        ),
+        (
+            {"kind": "Pod", "apiVersion": "apps/v1", "name": "robots"},
+            400,
+            "cannot bind token to object of type apps/v1, Kind=Pod",
+        ),
+        ({}, 400, "cannot bind token to object of type /, Kind="),
+        ({"kind": "Pod", "apiVersion": "v1"}, 400, "Name parameter required."),
+    ],
+)
+def test_token_is_bound_to_an_object_of_its_account(request_token, ask, bound, status, message):
+    make_bound(ask)
+
+    answer = request_token(boundObjectRef=bound)
+
+    assert (answer.status, answer.message) == (status, message)
+    assert status != 201 or answer.body["spec"]["boundObjectRef"] == bound
+
+
 def test_absent_account_has_no_token(request_token):
     assert request_token("absent").status == 404
 

@@ -181,7 +181,7 @@ class Sandbox:
             if method in ("PUT", "PATCH"):
                 return write_scale(self._cluster, self._writer, request, route, target, user, payload)
         elif route.subresource == "token":
-            return issue_token(self._cluster, request, route, target)
+            return issue_token(self._cluster, request, route, target, user, payload)
         elif method == "GET":
             return read_object(self._cluster, request, route, target)
         elif method == "PUT":

@@ -8,31 +8,43 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 
 from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
-from applyviz.kubernetes.parity.status import FieldError, bad_request, conflict, invalid, invalid_object
+from applyviz.kubernetes.parity.go_types import go_types
+from applyviz.kubernetes.parity.payloads import Payload
+from applyviz.kubernetes.parity.status import FieldError, bad_request, conflict, invalid, invalid_object, not_found
+from applyviz.sandbox.api.write_options import read_options
 from applyviz.sandbox.lifecycle.grace_periods import shift
+from applyviz.sandbox.storage.bodies import read_body
 from applyviz.sandbox.storage.cluster import SandboxCluster
 from applyviz.sandbox.storage.resources import ResourceTarget
 from applyviz.sandbox.storage.routing import Route
+from applyviz.sandbox.storage.store import ObjectKey
 
 _ISSUER = "https://kubernetes.default.svc"
 _USUAL, _LEAST, _MOST = 3600, 600, 1 << 32
 _GROUP, _KIND = "authentication.k8s.io", "TokenRequest"
+_REQUEST = GroupVersionKind(_GROUP, "v1", _KIND)
+_BOUND = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
+"""The kinds of the core group whose objects a token may be bound to."""
 
 
-def issue_token(cluster: SandboxCluster, request: Request, route: Route, target: ResourceTarget) -> Answer:
+def issue_token(
+    cluster: SandboxCluster, request: Request, route: Route, target: ResourceTarget, user: str, payload: Payload
+) -> Answer:
     """POST of a TokenRequest to a ServiceAccount.
 
-    - Raises `StatusError`: 404 without the account, 409 for another uid, 422 for another name or namespace, and for a
-      duration that is too short or too long.
+    - Raises `StatusError`: 400 for another kind or a wrong type, 404 without the account or the object that the token
+      is bound to, 409 for another uid of one of them, 422 for another name or namespace, and for a duration that is too
+      short or too long.
     """
-    sent = request.body if isinstance(request.body, Mapping) else {}
-    if sent.get("kind", _KIND) != _KIND:
-        raise bad_request(f"{sent['kind']} cannot be handled as a {_KIND}")
+    body = read_body(_as_request(target), payload, read_options(request, user).validation)
+    sent = body.obj
     if errors := list(_list_others(sent, route)):
         raise invalid_object(_GROUP, _KIND, route.name, errors)
     account = cluster.get(target, route.namespace, route.name)
@@ -44,14 +56,43 @@ def issue_token(cluster: SandboxCluster, request: Request, route: Route, target:
     seconds = _USUAL if seconds is None else seconds
     if errors := list(_list_problems(seconds)):
         raise invalid_object(_GROUP, _KIND, "", errors)
+    bound = get_at(sent, ("spec", "boundObjectRef"))
+    if bound is not None:
+        _check_bound(cluster, bound, route)
     audiences = get_at(sent, ("spec", "audiences")) or [_ISSUER]
     now = cluster.now()
     expires = shift(now, seconds)
     metadata = {"name": route.name, "namespace": route.namespace, "uid": uid, "creationTimestamp": now}
-    spec = {"audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": None}
+    spec = {"audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": bound}
     status = {"token": _write_token(account, audiences, now, expires), "expirationTimestamp": expires}
-    body = {"kind": _KIND, "apiVersion": f"{_GROUP}/v1", "metadata": metadata, "spec": spec, "status": status}
-    return Answer(201, body)
+    made = {"kind": _KIND, "apiVersion": f"{_GROUP}/v1", "metadata": metadata, "spec": spec, "status": status}
+    return Answer(201, made, body.warnings)
+
+
+def _as_request(target: ResourceTarget) -> ResourceTarget:
+    """Return what a TokenRequest is read as: its own struct, at the address of the account."""
+    resource = replace(target.resource, gvk=_REQUEST)
+    return replace(target, resource=resource, struct=go_types().find_kind(_REQUEST))
+
+
+def _check_bound(cluster: SandboxCluster, bound: JSONObject, route: Route) -> None:
+    """Raise `StatusError` unless a token of the account can be bound to an object."""
+    group, _, version = bound.get("apiVersion", "").rpartition("/")
+    kind, name = bound.get("kind", ""), bound.get("name", "")
+    if group or kind not in _BOUND:
+        raise bad_request(f"cannot bind token to object of type {group}/{version}, Kind={kind}")
+    if not name:
+        raise bad_request("Name parameter required.")
+    namespace = "" if kind == "Node" else route.namespace
+    found = cluster.store.get(ObjectKey("", _BOUND[kind], namespace, name))
+    if found is None:
+        raise not_found("", _BOUND[kind], name)
+    if kind == "Pod" and get_at(found, ("spec", "serviceAccountName")) != route.name:
+        account = f'serviceaccount "{route.name}"'
+        raise bad_request(f"cannot bind token for {account} to pod running with different serviceaccount name.")
+    if bound.get("uid") and bound["uid"] != found["metadata"]["uid"]:
+        detail = f"the UID in the bound object reference ({bound['uid']}) does not match the UID in record. "
+        raise conflict("", kind, name, f"{detail}The object might have been deleted and then recreated")
 
 
 def _list_others(sent: JSONObject, route: Route) -> Iterator[FieldError]:
