@@ -1,9 +1,10 @@
 """Key pairs: the sealing key only seals, the opening key opens (HPKE, RFC 9180: X25519, HKDF-SHA256, AES-256-GCM).
 
-Content is encrypted by a fresh content key (AES-256-GCM), and that key by a key exchange of its own, so that the sender
-cannot open the content once it forgot the content key. A token is one byte of version, eight of the name of the key
-pair, the HPKE message with the content key, a nonce, and the encrypted content. All of it is authenticated, and so is
-the location of the content, which the token does not contain: content that was moved does not open.
+Content is encrypted with a fresh content key (AES-256-GCM), and each content key with a separate key exchange, so that
+the sender cannot open the content once it has forgotten the content key. A token is one byte of version, eight of the
+name of the key pair, the HPKE message with the content key, a nonce, and the encrypted content. All of it is
+authenticated, and so is the location of the content, which the token does not contain: content that was moved does not
+open.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ _TAKING_APART: dict[str, Callable[[ParsedFile], ParsedFile]] = {
     "manifest": take_patches_apart,
     "channel": take_channel_apart,
 }
-"""What else than objects the parts of a question may be."""
+"""The parts of a question that may contain something else than objects: patches, or a channel."""
 NOT_COMPUTED = PlaygroundQueryProblem("manifest", "this cannot be computed")
 
 

@@ -150,7 +150,7 @@ class Sealed:
 class Unsealed:
     """Content that is sealed for a row once it is assigned to one (`records.fields.SealedField`).
 
-    - `key`: of content that is sealed together with other content; None: it has one of its own.
+    - `key`: the content key that it shares with other content; None for a fresh one.
     """
 
     content: bytes

@@ -1,6 +1,6 @@
 """Plans of a chart, of a kustomization and of a followed branch, with hidden values in notes, warnings and people.
 
-What helm, kustomize and the host of the repository answer is given; everything behind them is that of the product.
+The answers of helm, kustomize and the host of the repository are fixtures; everything after them is the product.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Until the namespaces of a plan are known, nobody reads the names of its files by the namespace that was entered."""
+"""Until the namespaces of a plan are known, access to the entered namespace does not show the names of its files."""
 
 from __future__ import annotations
 

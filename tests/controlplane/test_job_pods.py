@@ -1,4 +1,4 @@
-"""What the Job controller deletes when a Job changes: the facts behind the risk `job-pods-deleted`."""
+"""The pods that the Job controller deletes when a Job changes: the facts behind the risk `job-pods-deleted`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INDEXED = f"{COUNTED}completionMode: Indexed, "
 
 
 class Change(NamedTuple):
-    """What a Job of three pods is, whether a pod ended before, what changes, and how many pods are active then."""
+    """A Job of three pods: its kind, how a pod ended before, the change, and how many pods are active then."""
 
     spec: str
     ended: str

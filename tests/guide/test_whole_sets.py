@@ -56,7 +56,7 @@ def test_apply_that_removes_the_last_finalizer_ends_a_deletion(task):
 
 
 def test_text_with_many_errors_is_read_once_for_their_lines(monkeypatch):
-    """A question has twenty objects and a few seconds; each of them may be an error of its own."""
+    """A question has up to twenty objects and a few seconds, and every object may have an error."""
     read, original = [], playground.read_text
     monkeypatch.setattr(playground, "read_text", lambda part, text: read.append(part) or original(part, text))
     unknown = "---\n".join(f"{{apiVersion: v1, kind: Nothing, metadata: {{name: a-{n}}}}}\n" for n in range(20))

@@ -84,7 +84,7 @@ def read_selector(value: JSONValue) -> LabelSelector | None:
 
 @dataclass(slots=True)
 class _LabelDemand:
-    """What a selector demands of one label; `allowed` None: any value, or none."""
+    """The requirements of a selector for one label; `allowed`: None while it may have any value, or be absent."""
 
     allowed: set[str] | None = None
     refused: set[str] = field(default_factory=set)

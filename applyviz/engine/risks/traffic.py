@@ -44,9 +44,9 @@ _EVERY = {"IPv4": "0.0.0.0/0", "IPv6": "::/0"}
 
 def _describe(f: Facts) -> Templates:
     if "added" in f:
-        return ("The load balancer of Service {name} accepts clients from {added}, too.",)
+        return ("The load balancer of Service {name} now also accepts clients from {added}.",)
     if "before" in f:
-        return ("The load balancer of Service {name} no longer accepts clients from {before} alone, but all.",)
+        return ("The load balancer of Service {name} now accepts all clients, no longer only those from {before}.",)
     return ("Clients outside the cluster can reach Service {name}: {how}, {ports}.",)
 
 
@@ -62,21 +62,23 @@ def _describe_class(f: Facts) -> Templates:
 def _describe_less(f: Facts) -> Templates:
     if "direction" in f:
         return ("The policy no longer applies to {direction}, so it no longer restricts that traffic.",)
-    return ("The policy selects other pods: it no longer restricts those that only its former selector matches.",)
+    return ("The policy selects other pods: it no longer restricts those that only its former selector matched.",)
 
 
 def _describe_more(f: Facts) -> Templates:
     if "direction" in f:
-        return ("The policy now applies to {direction}, so of that traffic it allows only what its rules name.",)
-    selects = "The policy selects other pods: of the traffic of those that only its new selector matches, "
-    return (selects + "it allows only what its rules name.",)
+        return ("The policy now applies to {direction}: of that traffic, it allows only what its rules name.",)
+    return (
+        "The policy selects other pods: for those that only its new selector matches, it allows only the traffic that "
+        "its rules name.",
+    )
 
 
 EXPOSED = RiskKind("exposed", "Reachable from outside", _describe)
 ENDPOINTS_STAY = RiskKind(
     "endpoints-stay",
     "Endpoints are no longer updated",
-    "Service {name} no longer selects pods: it keeps the endpoints that it has, also where these pods are gone.",
+    "Service {name} no longer selects pods: it keeps its current endpoints, even after their pods are gone.",
 )
 ENDPOINTS_REPLACED = RiskKind(
     "endpoints-replaced",

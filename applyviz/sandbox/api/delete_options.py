@@ -57,7 +57,7 @@ class DeleteOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """What the client gave, before its rules; None for what is absent."""
+    """The options as the client sent them, unchecked; None for each that is absent."""
 
     dry_run: tuple[str, ...] = ()
     policy: str | None = None

@@ -1,7 +1,7 @@
 """Uploaded files stay in memory while a request is answered.
 
-The intake reads them all there anyway, and `bodies` limits how much a person may send. Django writes every file to a
-temporary file of its own once the request is larger than 2.5 MB: 2,000 files took seconds and as many descriptors.
+The intake reads them all there anyway, and `bodies` limits how much a person may send. Once a request is larger
+than 2.5 MB, Django writes each file to a separate temporary file: 2,000 files took seconds and as many descriptors.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ def _refuse_method(request: HttpRequest, taken: tuple[str, ...]) -> HttpResponse
 
 
 def _answer_early(request: HttpRequest, action: Action, taken: tuple[str, ...]) -> HttpResponse | None:
-    """Return the answer of a request that no view sees: of another method, or by nobody; None for any other."""
+    """Return the answer to a request with another method or without an account; None where the view answers."""
     if request.method not in taken:
         return _refuse_method(request, taken)
     if access.is_public(action) or request.user.is_authenticated:

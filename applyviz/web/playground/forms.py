@@ -23,7 +23,7 @@ def make_text(label: Any, rows: int, *, required: bool = False) -> forms.CharFie
 
 
 class QuestionForm(forms.Form):
-    """A form of the playground: the problems of its texts stand at their fields."""
+    """A form of the playground, which shows each problem of a text at its field."""
 
     def refuse(self, error: PlaygroundQueryError) -> None:
         """Add each problem to its field."""

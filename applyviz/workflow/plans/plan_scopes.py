@@ -1,8 +1,8 @@
 """The scopes of a plan: the namespaces that it reads and writes, and the rights of its requester there.
 
-They are known once the manifests and the kinds of the cluster are read. Until then, and for good if that fails, a
-review is visible in the namespace that was entered for it, whatever namespaces its files are about: only the person who
-brought the files, and those who view the whole cluster, read their names then. Who re-plans a review brings none.
+They are known once the manifests and the kinds of the cluster are read. Until then, and permanently if that fails, a
+review is visible in the namespace that was entered for it, whatever namespaces its files are about. Meanwhile only the
+person who brought the files, and people who view the whole cluster, read their names. A re-plan brings no files.
 """
 
 from __future__ import annotations
