@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from applyviz.engine.objects.exchange import APPLY_PATCH, Answer, Request
 from applyviz.engine.objects.values import MutableObject, clone
-from applyviz.kubernetes.parity.go_types import go_types
 from applyviz.kubernetes.parity.payloads import Payload
 from applyviz.kubernetes.parity.status import StatusError
 from applyviz.sandbox.api.patching import apply_patch, check_patch_type, read_configuration
@@ -51,15 +50,9 @@ def write_scale(
     return replace(answer, body=render_scale(target, answer.body))
 
 
-def _as_scale(target: ResourceTarget) -> ResourceTarget:
-    """Return what a Scale is read as: its own schema and struct, at the address of the resource."""
-    resource = replace(target.resource, gvk=SCALE)
-    return replace(target, resource=resource, kind=scale_kind(), struct=go_types().find_kind(SCALE))
-
-
 def _change(write: StoredWrite, before: MutableObject, now: str) -> Body:
     """Return the Scale after the write, with its managedFields."""
-    request, kind, target = write.request, scale_kind(), _as_scale(write.target)
+    request, kind, target = write.request, scale_kind(), write.target.with_kind(SCALE)
     if request.content_type == APPLY_PATCH:
         applied = read_configuration(write.payload)
         if write.target.struct is None and not before["metadata"].get("managedFields"):

@@ -9,13 +9,11 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import datetime
 
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
-from applyviz.kubernetes.parity.go_types import go_types
 from applyviz.kubernetes.parity.payloads import Payload
 from applyviz.kubernetes.parity.status import FieldError, bad_request, conflict, invalid, invalid_object, not_found
 from applyviz.sandbox.api.write_options import read_options
@@ -43,7 +41,7 @@ def issue_token(
       is bound to, 409 for another uid of one of them, 422 for another name or namespace, and for a duration that is too
       short or too long.
     """
-    body = read_body(_as_request(target), payload, read_options(request, user).validation)
+    body = read_body(target.with_kind(_REQUEST), payload, read_options(request, user).validation)
     sent = body.obj
     if errors := list(_list_others(sent, route)):
         raise invalid_object(_GROUP, _KIND, route.name, errors)
@@ -67,12 +65,6 @@ def issue_token(
     status = {"token": _write_token(account, audiences, now, expires), "expirationTimestamp": expires}
     made = {"kind": _KIND, "apiVersion": f"{_GROUP}/v1", "metadata": metadata, "spec": spec, "status": status}
     return Answer(201, made, body.warnings)
-
-
-def _as_request(target: ResourceTarget) -> ResourceTarget:
-    """Return what a TokenRequest is read as: its own struct, at the address of the account."""
-    resource = replace(target.resource, gvk=_REQUEST)
-    return replace(target, resource=resource, struct=go_types().find_kind(_REQUEST))
 
 
 def _check_bound(cluster: SandboxCluster, bound: JSONObject, route: Route) -> None:

@@ -8,7 +8,7 @@ same resources; targets are cached until the revision of their definition change
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from applyviz.engine.objects.refs import GroupVersionKind
@@ -58,6 +58,11 @@ class ResourceTarget:
     def has_status(self) -> bool:
         """Whether status is written through a separate subresource."""
         return "status" in self.resource.subresources
+
+    def with_kind(self, gvk: GroupVersionKind) -> ResourceTarget:
+        """Return the target of a subresource: its bodies are of another kind, at the address of the resource."""
+        kind = bundled().find_kind(gvk) or self.kind
+        return replace(self, resource=replace(self.resource, gvk=gvk), kind=kind, struct=go_types().find_kind(gvk))
 
     def key(self, namespace: str, name: str) -> ObjectKey:
         """Return the key of an object in the store."""
