@@ -18,10 +18,9 @@ from applyviz.web.playground import (
     answering,
     answers,
     channel_answering,
-    channel_pages,
     pages,
+    questions,
     set_answering,
-    set_pages,
 )
 from applyviz.web.reviews.pane.object_content import ObjectView
 from tests.builders import make_person
@@ -69,8 +68,8 @@ def test_no_set_is_computed_in_the_web_process(client, monkeypatch):
     for name in ("explain_set", "without_secrets", "read_text", "mask"):
         monkeypatch.setattr(whole_sets, name, refuse)
     monkeypatch.setattr(set_answering, "render_to_string", refuse)
-    monkeypatch.setattr(set_pages, "render_set", refuse)
-    monkeypatch.setattr(set_pages, "list_set_groups", tuple)
+    monkeypatch.setattr(questions, "render_set", refuse)
+    monkeypatch.setattr(questions.QuestionKind, "list_groups", lambda *_: ())
 
     asked = client.post("/playground/sets/", {"prune": "delete", "manifest": MANIFEST, "cluster": MANIFEST})
     shown = client.get(asked.headers["Location"].partition("#")[0])
@@ -86,8 +85,8 @@ def test_no_channel_is_computed_in_the_web_process(client, monkeypatch):
     for name in ("explain_channel", "without_secrets", "read_text", "mask", "read_addons"):
         monkeypatch.setattr(whole_channels, name, refuse)
     monkeypatch.setattr(channel_answering, "render_to_string", refuse)
-    monkeypatch.setattr(channel_pages, "render_channel", refuse)
-    monkeypatch.setattr(channel_pages, "list_channel_groups", tuple)
+    monkeypatch.setattr(questions, "render_channel", refuse)
+    monkeypatch.setattr(questions.QuestionKind, "list_groups", lambda *_: ())
 
     asked = client.post("/playground/channels/", write_channel(1).to_json())
     shown = client.get(asked.headers["Location"].partition("#")[0])

@@ -23,9 +23,8 @@ from applyviz.guide.finding import find_pages
 from applyviz.guide.opening import unfold
 from applyviz.guide.pages import Block, Example, PagePart
 from applyviz.guide.tables import MergeTable
-from applyviz.web.playground.channel_pages import find_channel_url
 from applyviz.web.playground.pages import answer_url
-from applyviz.web.playground.set_pages import find_set_url
+from applyviz.web.playground.questions import CHANNELS, SETS
 from applyviz.workflow.foundation.errors import NotVisibleError
 
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
@@ -193,7 +192,7 @@ def present_example(name: str, example: Example) -> ExampleRow:
         answers=tuple(_present_answers(example, answers)),
         owners=tuple(map(_present_owner, answers.owners)),
         conflicts=(*answers.conflicts, answers.refused) if answers.refused else answers.conflicts,
-        url=find_set_url(name, example) or find_channel_url(name, example) if example.is_set else answer_url(name),
+        url=SETS.find_url(name, example) or CHANNELS.find_url(name, example) if example.is_set else answer_url(name),
         tables=answers.tables,
     )
 

@@ -7,8 +7,8 @@ from django.shortcuts import render
 from django.utils.safestring import SafeString
 
 from applyviz.web.frame.view_guard import PageRequest, requires
-from applyviz.web.playground import channel_pages as presenter
 from applyviz.web.playground.channel_forms import ChannelForm
+from applyviz.web.playground.questions import CHANNELS
 from applyviz.web.playground.visitors import find_pool, take_question
 from applyviz.workflow.foundation.access import Action
 
@@ -19,15 +19,15 @@ _PAGE = "playground/channels.html"
 def ask_channel(request: PageRequest) -> HttpResponse:
     """Show an empty form, or store a submitted input and redirect to its answer."""
     form = ChannelForm(request.POST or None)
-    groups = presenter.list_channel_groups()
-    return take_question(request, _PAGE, form, groups, lambda pool: presenter.keep_channel(form.given, pool=pool))
+    groups = CHANNELS.list_groups()
+    return take_question(request, _PAGE, form, groups, lambda pool: CHANNELS.keep(form.given, pool=pool))
 
 
 @requires(Action.EXPLORE)
 def show_channel(request: PageRequest, key: str) -> HttpResponse:
     """Show an input about a channel and its answer."""
-    question = presenter.find_channel_question(key)
-    html = SafeString(presenter.render_question(question, pool=find_pool(request)))  # rendered by a template
+    question = CHANNELS.find(key)
+    html = SafeString(CHANNELS.answer(question, pool=find_pool(request)))  # rendered by a template
     context = {"form": ChannelForm.of(question.given), "question": question, "answer": html}
-    context |= {"share_url": request.build_absolute_uri(question.url), "groups": presenter.list_channel_groups(key)}
+    context |= {"share_url": request.build_absolute_uri(question.url), "groups": CHANNELS.list_groups(key)}
     return render(request, _PAGE, context)
