@@ -35,6 +35,7 @@ from applyviz.engine.requests.server_side import apply_server_side
 
 _MAX_ATTEMPTS = 3
 ApplyFlow: TypeAlias = Callable[[Member, ApplyOptions, PlanningContext], Flow[FlowOutcome]]
+MemberPlan: TypeAlias = Callable[[Member, ManifestDocument, ApplyOptions, PlanningContext], Flow[PlannedObject]]
 _INVALID = 422
 
 
@@ -149,6 +150,19 @@ def fail_document(document: ManifestDocument, reason: str) -> PlannedObject:
         certainty_reason=reason,
         error=reason,
     )
+
+
+def plan_placed(
+    document: ManifestDocument, plan: MemberPlan, *, options: ApplyOptions, context: PlanningContext
+) -> Flow[PlannedObject]:
+    """Plan the object that a document names; problems become part of the change, nothing is raised."""
+    try:
+        member = place_member(document.obj, options=options, catalog=context.catalog)
+    except ManifestError as error:
+        change = fail_document(document, error.reason)
+    else:
+        change = yield from plan(member, document, options, context)
+    return replace(change, position=document.position, end_line=document.end_line)
 
 
 def plan_object(document: ManifestDocument, *, options: ApplyOptions, context: PlanningContext) -> Flow[PlannedObject]:

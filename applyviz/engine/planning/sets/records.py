@@ -13,7 +13,7 @@ from dataclasses import replace
 from applyviz.engine.explain.reasons import FieldReason, Reason
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.merge import last_applied
-from applyviz.engine.objects.errors import ManifestError, MergeError
+from applyviz.engine.objects.errors import MergeError
 from applyviz.engine.objects.exchange import JSON_PATCH
 from applyviz.engine.objects.paths import FieldPath, fields
 from applyviz.engine.objects.values import JSONObject
@@ -21,11 +21,11 @@ from applyviz.engine.ownership.managed_fields import find_entries
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.objects.ownership_risks import name_fields
-from applyviz.engine.planning.objects.planner import fail_document, plan_member
+from applyviz.engine.planning.objects.planner import plan_member, plan_placed
 from applyviz.engine.requests.annotating import clear_ownership, set_last_applied
 from applyviz.engine.requests.calls import RequestTarget
 from applyviz.engine.requests.flow import Flow, FlowOutcome
-from applyviz.engine.requests.members import Member, place_member
+from applyviz.engine.requests.members import Member
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, SetAction
 from applyviz.engine.risks.clientside import NO_LAST_APPLIED
 from applyviz.engine.risks.model import Risk, RiskLevel
@@ -85,7 +85,7 @@ def _explain_record(reason: FieldReason) -> FieldReason:
 
 
 def _plan_member(
-    member: Member, document: ManifestDocument, *, options: ApplyOptions, context: PlanningContext
+    member: Member, document: ManifestDocument, options: ApplyOptions, context: PlanningContext
 ) -> Flow[PlannedObject]:
     is_setting = options.action is SetAction.SET_LAST_APPLIED
 
@@ -111,10 +111,4 @@ def _plan_member(
 
 def plan_record(document: ManifestDocument, *, options: ApplyOptions, context: PlanningContext) -> Flow[PlannedObject]:
     """Plan the record of the object that a document names; problems become part of the change."""
-    try:
-        member = place_member(document.obj, options=options, catalog=context.catalog)
-    except ManifestError as error:
-        change = fail_document(document, error.reason)
-    else:
-        change = yield from _plan_member(member, document, options=options, context=context)
-    return replace(change, position=document.position, end_line=document.end_line)
+    return plan_placed(document, _plan_member, options=options, context=context)

@@ -10,19 +10,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 from applyviz.engine.manifests.documents import ManifestDocument
-from applyviz.engine.objects.errors import ManifestError
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject, Refusal, Versions
 from applyviz.engine.planning.objects.context import PlanningContext
-from applyviz.engine.planning.objects.planner import fail_document
+from applyviz.engine.planning.objects.planner import fail_document, plan_placed
 from applyviz.engine.planning.objects.write_risks import name_object
 from applyviz.engine.planning.sets.prune import plan_deletion
 from applyviz.engine.planning.simulation.dry_run_result import describe_refusal
 from applyviz.engine.requests.calls import RequestTarget
 from applyviz.engine.requests.flow import Flow, is_not_found
-from applyviz.engine.requests.members import Member, place_member
+from applyviz.engine.requests.members import Member
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.requests.prune import Prunable
 from applyviz.engine.risks.deletions import find_unfiled
@@ -46,7 +45,7 @@ def _report_unread(ref: ObjectRef, document: ManifestDocument, answer: Answer) -
 
 
 def _plan_member(
-    member: Member, document: ManifestDocument, *, options: ApplyOptions, context: PlanningContext
+    member: Member, document: ManifestDocument, options: ApplyOptions, context: PlanningContext
 ) -> Flow[PlannedObject]:
     ref = member.ref
     answer = yield RequestTarget(member.resource, ref.namespace, ref.name, options).read()
@@ -62,10 +61,4 @@ def _plan_member(
 
 def plan_removal(document: ManifestDocument, *, options: ApplyOptions, context: PlanningContext) -> Flow[PlannedObject]:
     """Plan the deletion of the object that a document names; problems become part of the change."""
-    try:
-        member = place_member(document.obj, options=options, catalog=context.catalog)
-    except ManifestError as error:
-        change = fail_document(document, error.reason)
-    else:
-        change = yield from _plan_member(member, document, options=options, context=context)
-    return replace(change, position=document.position, end_line=document.end_line)
+    return plan_placed(document, _plan_member, options=options, context=context)
