@@ -6,6 +6,7 @@ processes and sandboxes need not wait for. A worker that forks imports it before
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from applyviz.clusters.identity import Identity
@@ -72,8 +73,5 @@ def open_reader(cluster: Cluster, identity: Identity = _OWN) -> ClusterReader:
 
 def server_of(credential: JSONValue) -> str:
     """Return the address in a credential, without any request."""
-    transport = _open_live(as_mapping(credential))
-    try:
+    with closing(_open_live(as_mapping(credential))) as transport:
         return transport.server
-    finally:
-        transport.close()

@@ -10,6 +10,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -353,16 +354,13 @@ def execute_run(run_id: int, *, sleep: Callable[[float], None] = time.sleep) -> 
         return
     try:
         cluster = claim.run.plan.target.cluster
-        transport = connect.open_transport(cluster)
-        try:
+        with closing(connect.open_transport(cluster)) as transport:
             acting = connect.act_as(transport, impersonation.read_identity(claim.run.plan))
             log = ReadLog(clock.start_steady())
             own, reader = connect.reader_over(cluster, transport), connect.reader_over(cluster, acting, log=log)
             with LeaseRenewer(claim.keep, release=claim.release) as renewer, defer_full_gc():
                 clients = _ClusterClients(own, reader, ClusterWriter(acting), sleep, renewer, log)
                 state, error = _carry_out(claim, clients)
-        finally:
-            transport.close()
         failpoints.reach("run.finishing")
         claim.finish(state, error=error)
     except RunParkedError:

@@ -10,6 +10,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import partial
 
 from applyviz.clusters import connect
@@ -95,14 +96,11 @@ def watch_rollouts(run_id: int, *, sleep: Callable[[float], None] = time.sleep) 
         return
     try:
         cluster = claim.run.plan.target.cluster
-        transport = connect.open_transport(cluster)
-        try:
+        with closing(connect.open_transport(cluster)) as transport:
             acting = connect.act_as(transport, impersonation.read_identity(claim.run.plan))
             release = partial(claim.park, seconds=LOOK_SECONDS)
             with LeaseRenewer(claim.keep, release=release):
                 _look(claim, connect.reader_over(cluster, acting), sleep)
-        finally:
-            transport.close()
     except LeaseLostError:
         logger.info("run %s is owned by another worker", claim.run.number)
     except WorkerStoppingError:
