@@ -118,17 +118,18 @@ def _merge_ordered(key: str, result: MutableObject, patch: MutableObject, shape:
     patch.pop(name, None)
 
 
-def _require_order(changes: list[Any], order: list[Any], merge_key: str) -> None:
+def _require_order(changes: list[JSONValue], order: list[JSONValue], merge_key: str) -> None:
     """Require that the entries of the patch follow the order in `$setElementOrder`."""
     if not changes or not order:
         return
-    kept: list[Any] = split_deletions(changes)[0] if merge_key else changes
+    kept = split_deletions(changes)[0] if merge_key else changes
     i = j = 0
     while i < len(kept) and j < len(order):
-        if isinstance(kept[i], dict) and DIRECTIVE in kept[i]:
+        entry = kept[i]
+        if isinstance(entry, dict) and DIRECTIVE in entry:
             i += 1
             continue
-        i += _has_same_key(kept[i], order[j], merge_key)
+        i += _has_same_key(entry, order[j], merge_key)
         j += 1
     if i < len(kept) and j >= len(order):
         given, wanted = print_value(changes), print_value(order)
@@ -225,8 +226,8 @@ def _merge_lists(
     if not live and not changes:
         return live, live
     if require_one_type(live, changes) is not dict:
-        merged, seen = _merge_values(live, changes)
-        named, others = partition(merged, changes, merge_key)
+        values, seen = _merge_values(live, changes)
+        named, others = partition(values, changes, merge_key)
         return weave(named, others, changes, seen, None), seen
     if not merge_key:
         raise PatchError(f"cannot merge lists without merge key for {shape.name}")
@@ -236,11 +237,10 @@ def _merge_lists(
         return weave([], wanted, [], wanted, merge_key), memory
     merged = _merge_entries(kept, wanted, shape, merge_key, is_object)
     named, others = partition(merged, wanted, merge_key)
-    seen = (merged + memory[len(merged) :])[: len(live)]
-    return weave(named, others, wanted, kept, merge_key), seen
+    return weave(named, others, wanted, kept, merge_key), [*merged, *memory[len(merged) :]][: len(live)]
 
 
-def _merge_values(live: list[Any], changes: list[Any]) -> tuple[list[Any], list[Any]]:
+def _merge_values(live: list[JSONValue], changes: list[JSONValue]) -> tuple[list[JSONValue], list[JSONValue]]:
     both = [*live, *changes]
     memory, size = squeeze_duplicates(both)
     # A Go list grows by doubling: with room to spare, duplicates are dropped in the live list's memory.
@@ -248,9 +248,11 @@ def _merge_values(live: list[Any], changes: list[Any]) -> tuple[list[Any], list[
     return memory[:size], memory[: len(live)] if len(both) <= capacity else live
 
 
-def _read_directives(changes: list[Any], merge_key: str) -> tuple[list[Any], dict[Hashable, None], bool]:
+def _read_directives(
+    changes: list[MutableObject], merge_key: str
+) -> tuple[list[MutableObject], dict[Hashable, None], bool]:
     """Return the changes without directives, the merge keys to delete in order, and whether the list is replaced."""
-    wanted: list[Any] = []
+    wanted: list[MutableObject] = []
     unwanted: dict[Hashable, None] = {}
     is_replaced = False
     for change in changes:
@@ -269,12 +271,14 @@ def _read_directives(changes: list[Any], merge_key: str) -> tuple[list[Any], dic
     return wanted, unwanted, is_replaced
 
 
-def _delete_entries(live: list[Any], unwanted: Iterable[Hashable], merge_key: str) -> tuple[list[Any], list[Any]]:
+def _delete_entries(
+    live: list[MutableObject], unwanted: Iterable[Hashable], merge_key: str
+) -> tuple[list[MutableObject], list[MutableObject]]:
     """Return the remaining entries, and the memory of the list: those, then the leftovers of each deletion."""
     keys = [identify(e[merge_key]) if merge_key in e else _DROPPED for e in live]
     counts = Counter(keys)
     gone: set[Hashable] = set()
-    tail: list[Any] = []
+    tail: list[MutableObject] = []
     last = len(live) - 1
     for key in unwanted:
         while last >= 0 and keys[last] in gone:
@@ -286,7 +290,9 @@ def _delete_entries(live: list[Any], unwanted: Iterable[Hashable], merge_key: st
     return kept, kept + tail[::-1]
 
 
-def _merge_entries(kept: list[Any], wanted: list[Any], shape: PatchShape, merge_key: str, is_object: bool) -> list[Any]:
+def _merge_entries(
+    kept: list[MutableObject], wanted: list[MutableObject], shape: PatchShape, merge_key: str, is_object: bool
+) -> list[MutableObject]:
     merged = list(kept)
     if not wanted:
         return merged

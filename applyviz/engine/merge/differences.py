@@ -9,7 +9,7 @@ and must not be changed in place.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from enum import Enum
 from heapq import heappop, heappush
 from typing import Any
@@ -132,6 +132,8 @@ def _diff_list(
 def _diff_merging_list(
     key: str, old: list[Any], new: list[Any], patch: MutableObject, rule: Rule, purpose: Purpose
 ) -> None:
+    entries: Sequence[JSONValue]
+    order: Sequence[JSONValue]
     if require_one_type(old, new) is dict:
         entries, order = _diff_entries(old, new, rule.shape, rule.merge_key, purpose, rule.retains_keys)
     else:
@@ -144,14 +146,19 @@ def _diff_merging_list(
         patch[f"{SET_ORDER}/{key}"] = order
 
 
-def _sort_entries(entries: list[Any], merge_key: str) -> tuple[list[Any], list[str]]:
+def _sort_entries(entries: list[MutableObject], merge_key: str) -> tuple[list[MutableObject], list[str]]:
     texts = [print_value(e.get(merge_key)) for e in entries]
     return sort_by_text(entries, texts), sorted(texts)
 
 
 def _diff_entries(
-    old: list[Any], new: list[Any], shape: PatchShape, merge_key: str, purpose: Purpose, retains_keys: bool
-) -> tuple[list[Any], list[Any]]:
+    old: list[MutableObject],
+    new: list[MutableObject],
+    shape: PatchShape,
+    merge_key: str,
+    purpose: Purpose,
+    retains_keys: bool,
+) -> tuple[list[MutableObject], list[MutableObject]]:
     """Return the entries to merge, followed by those to delete, and the order to set."""
     keys = _find_shared_keys(old, new, merge_key)
     if keys is not None:
@@ -168,25 +175,25 @@ def _diff_entries(
     return entries, [{merge_key: e[merge_key]} for e in new] if needs_order else []
 
 
-def _find_shared_keys(old: list[Any], new: list[Any], merge_key: str) -> list[str] | None:
+def _find_shared_keys(old: list[MutableObject], new: list[MutableObject], merge_key: str) -> list[str] | None:
     """Return the merge keys if both lists have the same unique keys in the same order, as nearly all lists do."""
-    keys = [entry.get(merge_key) for entry in new]
+    keys: list[Any] = [entry.get(merge_key) for entry in new]
     if not _is_texts(map(type, keys)) or len(set(keys)) < len(keys):
         return None
     return keys if keys == [entry.get(merge_key) for entry in old] else None
 
 
 def _diff_pairs(
-    old: list[Any],
-    new: list[Any],
+    old: list[MutableObject],
+    new: list[MutableObject],
     keys: list[str],
     shape: PatchShape,
     merge_key: str,
     purpose: Purpose,
     retains_keys: bool,
-) -> list[Any]:
+) -> list[MutableObject]:
     """Return the differences of paired entries, in the order of their keys."""
-    changed: list[Any] = []
+    changed: list[MutableObject] = []
     for position in sorted(range(len(keys)), key=keys.__getitem__):
         before, after = old[position], new[position]
         if before == after and _is_texts(map(type, after.values())):
@@ -199,13 +206,18 @@ def _diff_pairs(
 
 
 def _pair_entries(
-    old: list[Any], new: list[Any], shape: PatchShape, merge_key: str, purpose: Purpose, retains_keys: bool
-) -> tuple[list[Any], list[Any]]:
+    old: list[MutableObject],
+    new: list[MutableObject],
+    shape: PatchShape,
+    merge_key: str,
+    purpose: Purpose,
+    retains_keys: bool,
+) -> tuple[list[MutableObject], list[MutableObject]]:
     """Pair the entries of both lists by their printed merge key."""
     old_entries, old_texts = _sort_entries(old, merge_key)
     new_entries, new_texts = _sort_entries(new, merge_key)
-    changed: list[Any] = []
-    deleted: list[Any] = []
+    changed: list[MutableObject] = []
+    deleted: list[MutableObject] = []
     i = j = 0
     while i < len(old_entries) or j < len(new_entries):
         old_key = read_merge_key(old_entries[i], merge_key) if i < len(old_entries) else None
@@ -228,7 +240,7 @@ def _pair_entries(
     return changed, deleted
 
 
-def squeeze_duplicates(values: list[Any]) -> tuple[list[Any], int]:
+def squeeze_duplicates(values: list[JSONValue]) -> tuple[list[JSONValue], int]:
     """Drop equal scalars in place as apply does: the last value fills the gap. Returns memory and size."""
     keys = [identify(v) for v in values]
     if len(set(keys)) == len(keys):
@@ -253,11 +265,13 @@ def squeeze_duplicates(values: list[Any]) -> tuple[list[Any], int]:
     return memory, size
 
 
-def _diff_primitives(old: list[Any], new: list[Any], purpose: Purpose) -> tuple[list[Any], list[Any], list[Any]]:
+def _diff_primitives(
+    old: list[JSONValue], new: list[JSONValue], purpose: Purpose
+) -> tuple[list[JSONValue], list[JSONValue], list[JSONValue]]:
     """Return the values to add, the values to delete, and the order to set; both sides are compared sorted."""
     old_sorted, new_sorted = sorted(old, key=print_value), sorted(new, key=print_value)
-    added: list[Any] = []
-    deleted: list[Any] = []
+    added: list[JSONValue] = []
+    deleted: list[JSONValue] = []
     i = j = 0
     while i < len(old_sorted) or j < len(new_sorted):
         left = print_value(old_sorted[i]) if i < len(old_sorted) else None

@@ -8,7 +8,7 @@ order. An index finds entries by value *and* type (1 is not 1.0), so that the co
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from applyviz.engine.merge.printed import print_type, print_value
 from applyviz.engine.merge.sorting import sort_by_rank
@@ -16,6 +16,7 @@ from applyviz.engine.objects.errors import PatchError
 from applyviz.engine.objects.values import JSONValue, MutableObject
 
 DIRECTIVE = "$patch"
+_Entry = TypeVar("_Entry", bound=JSONValue)
 
 
 def identify(value: JSONValue) -> Hashable:
@@ -80,18 +81,18 @@ def _rank(entries: Sequence[Any], order: dict[Hashable, int], merge_key: str | N
     return [order.get(identify(e[merge_key]), -1) for e in entries]
 
 
-def split_deletions(entries: Sequence[JSONValue]) -> tuple[list[JSONValue], list[JSONValue]]:
+def split_deletions(entries: Sequence[_Entry]) -> tuple[list[_Entry], list[_Entry]]:
     """Return the entries to keep, and the entries marked `$patch: delete`."""
-    kept: list[JSONValue] = []
-    deleted: list[JSONValue] = []
+    kept: list[_Entry] = []
+    deleted: list[_Entry] = []
     for entry in entries:
         (deleted if require_map(entry).get(DIRECTIVE) == "delete" else kept).append(entry)
     return kept, deleted
 
 
-def sort_like(entries: Sequence[JSONValue], order: Sequence[JSONValue], merge_key: str | None) -> list[JSONValue]:
+def sort_like(entries: Sequence[_Entry], order: Sequence[_Entry], merge_key: str | None) -> list[_Entry]:
     """Sort entries in the order of `order`; deletions go last. Maps need their merge key on both sides."""
-    deleted: list[JSONValue] = []
+    deleted: list[_Entry] = []
     if merge_key is not None:
         for entry in (*entries, *order):
             read_merge_key(require_map(entry), merge_key)

@@ -8,6 +8,7 @@ quicksort; insertion sort with SymMerge). Proper orders use Python's own sort, w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from applyviz.engine.objects.values import JSONValue
 
@@ -15,9 +16,10 @@ _INSERTION_LIMIT = 12
 _NINTHER_LIMIT = 50
 _BLOCK = 20
 _MASK = (1 << 64) - 1
+_Item = TypeVar("_Item", bound=JSONValue)
 
 
-def sort_by_text(items: Sequence[JSONValue], texts: Sequence[str]) -> list[JSONValue]:
+def sort_by_text(items: Sequence[_Item], texts: Sequence[str]) -> list[_Item]:
     """Sort items by their texts as Go's `sort.Sort` does when equal texts count as less."""
     size = len(items)
     if len(set(texts)) == size:
@@ -30,7 +32,7 @@ def sort_by_text(items: Sequence[JSONValue], texts: Sequence[str]) -> list[JSONV
     return [items[i] for i in order]
 
 
-def sort_by_rank(items: Sequence[JSONValue], ranks: Sequence[int]) -> list[JSONValue]:
+def sort_by_rank(items: Sequence[_Item], ranks: Sequence[int]) -> list[_Item]:
     """Sort items by rank as Go's `sort.SliceStable` does when an item without rank (-1) is always less."""
     size = len(items)
     if -1 not in ranks:
