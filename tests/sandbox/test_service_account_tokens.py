@@ -74,9 +74,8 @@ REQUEST = 'TokenRequest.authentication.k8s.io "robot"'
         ),
         (
             {"namespace": "other"},
-            422,
-            f'{REQUEST} is invalid: metadata.namespace: Invalid value: "other": '
-            "must match the service account namespace if specified",
+            400,
+            "the namespace of the provided object does not match the namespace sent on the request",
         ),
         (
             {"uid": "x"},
@@ -173,6 +172,8 @@ def make_bound(ask):
         ),
         ({}, 400, "cannot bind token to object of type /, Kind="),
         ({"kind": "Pod", "apiVersion": "v1"}, 400, "Name parameter required."),
+        ({"kind": "Pod", "name": "a/b"}, 400, "Name parameter invalid: \"a/b\": may not contain '/'"),
+        ({"kind": "Secret", "name": ".."}, 400, "Name parameter invalid: \"..\": may not be '..'"),
     ],
 )
 def test_token_is_bound_to_an_object_of_its_account(request_token, ask, bound, status, message):
@@ -182,6 +183,15 @@ def test_token_is_bound_to_an_object_of_its_account(request_token, ask, bound, s
 
     assert (answer.status, answer.message) == (status, message)
     assert status != 201 or answer.body["spec"]["boundObjectRef"] == bound
+
+
+def test_answer_keeps_the_metadata_of_the_request(request_token):
+    given = {"generateName": "a", "labels": {"a": "b"}, "annotations": {"c": "d"}}
+    answer = request_token(metadata=given)
+
+    named = {"name": "robot", "namespace": "default"}
+    shown = {name: answer.body["metadata"][name] for name in (*given, *named)}
+    assert shown == {**given, **named}
 
 
 def test_absent_account_has_no_token(request_token):

@@ -12,13 +12,15 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.golang import quote
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
+from applyviz.kubernetes.parity.name_formats import path_segment_problems
 from applyviz.kubernetes.parity.payloads import Payload
 from applyviz.kubernetes.parity.status import FieldError, bad_request, conflict, invalid, invalid_object, not_found
 from applyviz.sandbox.api.write_options import read_options
 from applyviz.sandbox.lifecycle.grace_periods import shift
-from applyviz.sandbox.storage.bodies import read_body
+from applyviz.sandbox.storage.bodies import check_identity, read_body
 from applyviz.sandbox.storage.cluster import SandboxCluster
 from applyviz.sandbox.storage.resources import ResourceTarget
 from applyviz.sandbox.storage.routing import Route
@@ -37,14 +39,16 @@ def issue_token(
 ) -> Answer:
     """POST of a TokenRequest to a ServiceAccount.
 
-    - Raises `StatusError`: 400 for another kind or a wrong type, 404 without the account or the object that the token
-      is bound to, 409 for another uid of one of them, 422 for another name or namespace, and for a duration that is too
-      short or too long.
+    - Raises `StatusError`: 400 for another kind or namespace and for a wrong type, 404 without the account or the
+      object that the token is bound to, 409 for another uid of one of them, 422 for another name, and for a duration
+      that is too short or too long.
     """
     body = read_body(target.with_kind(_REQUEST), payload, read_options(request, user).validation)
     sent = body.obj
-    if errors := list(_list_others(sent, route)):
-        raise invalid_object(_GROUP, _KIND, route.name, errors)
+    check_identity(route, target, sent, is_create=True)
+    if (name := sent["metadata"].get("name")) and name != route.name:
+        error = invalid("metadata.name", name, "must match the service account name if specified")
+        raise invalid_object(_GROUP, _KIND, route.name, [error])
     account = cluster.get(target, route.namespace, route.name)
     uid, given = account["metadata"]["uid"], get_at(sent, ("metadata", "uid"))
     if given and given != uid:
@@ -60,7 +64,7 @@ def issue_token(
     audiences = get_at(sent, ("spec", "audiences")) or [_ISSUER]
     now = cluster.now()
     expires = shift(now, seconds)
-    metadata = {"name": route.name, "namespace": route.namespace, "uid": uid, "creationTimestamp": now}
+    metadata = {**sent["metadata"], "name": route.name, "uid": uid, "creationTimestamp": now}
     spec = {"audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": bound}
     status = {"token": _write_token(account, audiences, now, expires), "expirationTimestamp": expires}
     made = {"kind": _KIND, "apiVersion": f"{_GROUP}/v1", "metadata": metadata, "spec": spec, "status": status}
@@ -69,12 +73,13 @@ def issue_token(
 
 def _check_bound(cluster: SandboxCluster, bound: JSONObject, route: Route) -> None:
     """Raise `StatusError` unless a token of the account can be bound to an object."""
-    group, _, version = bound.get("apiVersion", "").rpartition("/")
-    kind, name = bound.get("kind", ""), bound.get("name", "")
+    (group, version, kind), name = GroupVersionKind.from_object(bound), bound.get("name", "")
     if group or kind not in _BOUND:
         raise bad_request(f"cannot bind token to object of type {group}/{version}, Kind={kind}")
     if not name:
         raise bad_request("Name parameter required.")
+    if problems := path_segment_problems(name):
+        raise bad_request(f"Name parameter invalid: {quote(name)}: {';'.join(problems)}")
     namespace = "" if kind == "Node" else route.namespace
     found = cluster.store.get(ObjectKey("", _BOUND[kind], namespace, name))
     if found is None:
@@ -85,14 +90,6 @@ def _check_bound(cluster: SandboxCluster, bound: JSONObject, route: Route) -> No
     if bound.get("uid") and bound["uid"] != found["metadata"]["uid"]:
         detail = f"the UID in the bound object reference ({bound['uid']}) does not match the UID in record. "
         raise conflict("", kind, name, f"{detail}The object might have been deleted and then recreated")
-
-
-def _list_others(sent: JSONObject, route: Route) -> Iterator[FieldError]:
-    for name, wanted in (("name", route.name), ("namespace", route.namespace)):
-        found = get_at(sent, ("metadata", name))
-        if found and found != wanted:
-            yield invalid(f"metadata.{name}", found, f"must match the service account {name} if specified")
-            return
 
 
 def _list_problems(seconds: JSONValue) -> Iterator[FieldError]:
