@@ -26,6 +26,13 @@ def control_plane(binaries: Binaries) -> Iterator[ControlPlane]:
         yield plane
 
 
+@pytest.fixture
+def own_plane(binaries: Binaries) -> Iterator[ControlPlane]:
+    """A real API server of this test alone: a fresh sandbox is comparable only to a server that is as fresh."""
+    with ControlPlane(binaries) as plane:
+        yield plane
+
+
 @pytest.fixture(scope="session")
 def managed_plane(binaries: Binaries) -> Iterator[ControlPlane]:
     """A real control plane with its controllers; without a node no pod ever gets ready.

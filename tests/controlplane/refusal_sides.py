@@ -132,11 +132,14 @@ def _post(path: str, obj: dict[str, Any]) -> Wire:
 
 
 def prepare(side: Side) -> None:
-    """Make the objects live; on a server, wait until custom resources are served."""
+    """Make the objects live on a fresh server or sandbox; on a server, wait until custom resources are served.
+
+    Raises AssertionError if one exists: a definition of others of the same name has other rules.
+    """
     for wire in _list_setup():
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 120
         reply = side.ask(wire)
         while reply.status == 404 and time.monotonic() < deadline:
             time.sleep(0.1)
             reply = side.ask(wire)
-        assert reply.status in (201, 409), (wire.path, reply)
+        assert reply.status == 201, (wire.path, reply)

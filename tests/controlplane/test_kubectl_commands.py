@@ -137,16 +137,16 @@ def list_differences(
     return [(command, theirs, ours) for command, theirs, ours in printed if theirs != ours]
 
 
-def test_kubectl_prints_the_same_against_both(control_plane, box_config, tmp_path):
+def test_kubectl_prints_the_same_against_both(own_plane, box_config, tmp_path):
     work = tmp_path / "work"
     work.mkdir()
     write_files(work)
 
-    assert list_differences(COMMANDS, control_plane, box_config, work) == []
-    assert "AlreadyExists" in run_command(COMMANDS[0], control_plane.binaries.kubectl, box_config, work)
+    assert list_differences(COMMANDS, own_plane, box_config, work) == []
+    assert "AlreadyExists" in run_command(COMMANDS[0], own_plane.binaries.kubectl, box_config, work)
 
 
-def test_kubectl_prints_the_same_of_public_manifests(control_plane, box_config, tmp_path, public_manifests):
+def test_kubectl_prints_the_same_of_public_manifests(own_plane, box_config, tmp_path, public_manifests):
     work = tmp_path / "work"
     (work / "kustomized").mkdir(parents=True)
     (work / "public").symlink_to(public_manifests)
@@ -154,4 +154,4 @@ def test_kubectl_prints_the_same_of_public_manifests(control_plane, box_config, 
     kustomization = {"namespace": "shop", "namePrefix": "x-", "resources": ["all.yaml"]}
     (work / "kustomized" / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
 
-    assert list_differences(ON_MANIFESTS, control_plane, box_config, work) == []
+    assert list_differences(ON_MANIFESTS, own_plane, box_config, work) == []

@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.refusal_data import load_named, read_case
 from tests.controlplane.refusal_judging import explain, is_same
 from tests.controlplane.refusal_sides import SandboxSide, ServerSide, prepare
@@ -13,12 +14,14 @@ SEED = int(os.environ.get("APPLYVIZ_SEED", "1"))
 
 
 @pytest.fixture(scope="module")
-def sides(control_plane):
-    server, sandbox = ServerSide(control_plane), SandboxSide()
-    prepare(server)
-    prepare(sandbox)
-    yield server, sandbox
-    server.close()
+def sides(binaries):
+    """A server and a sandbox, both fresh: what other tests define and leave behind changes the answers."""
+    with ControlPlane(binaries) as plane:
+        server, sandbox = ServerSide(plane), SandboxSide()
+        prepare(server)
+        prepare(sandbox)
+        yield server, sandbox
+        server.close()
 
 
 def show(figure: Figure, *families: str) -> list[str]:
