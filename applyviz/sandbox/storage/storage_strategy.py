@@ -7,7 +7,7 @@ was computed before, so the writer does not own anything that is set here.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, get_at, is_same_json
 from applyviz.kubernetes.parity.go_texts import read_quantity
@@ -37,8 +37,14 @@ _COUNTS_EMPTY = frozenset({"networkpolicies", "validatingwebhookconfigurations",
 # of a ConfigMap make its `data` empty in both objects.
 _RULED_EMPTY = {
     **dict.fromkeys(
-        ("daemonsets", "deployments", "jobs", "replicasets", "replicationcontrollers", "statefulsets"),
+        ("daemonsets", "deployments", "replicasets", "replicationcontrollers", "statefulsets"),
         (("spec", "template", "metadata", "labels"),),
+    ),
+    "jobs": (
+        ("spec", "template", "metadata", "labels"),
+        ("spec", "podFailurePolicy", "rules"),
+        ("spec", "podFailurePolicy", "rules", "onExitCodes", "values"),
+        ("spec", "successPolicy", "rules"),
     ),
     "configmaps": (("binaryData",),),
     "persistentvolumeclaims": (("spec", "resources", "limits"), ("spec", "resources", "requests")),
@@ -81,12 +87,26 @@ def prepare_create(target: ResourceTarget, obj: MutableObject) -> None:
 
 def keep_empty(target: ResourceTarget, obj: JSONObject, written: JSONObject) -> JSONObject:
     """Return the object as the rules of its kind see it: with the empty values that are written but not stored."""
-    for *parents, name in _RULED_EMPTY.get(target.plural, ()) if target.struct is not None else ():
-        value = get_at(written, (*parents, name))
-        if value in ([], {}) and get_at(obj, parents) is not None and not get_at(obj, (*parents, name)):
-            obj = clone(obj)
-            get_at(obj, parents)[name] = value
+    for path in _RULED_EMPTY.get(target.plural, ()) if target.struct is not None else ():
+        obj = _keep_empty(obj, written, path)
     return obj
+
+
+def _keep_empty(value: JSONObject, written: JSONObject, path: Sequence[str]) -> JSONObject:
+    """Return the value with what is written empty at a path, which leads through each entry of a list."""
+    name, *rest = path
+    item, other = value.get(name), written.get(name)
+    if not rest:
+        return {**value, name: other} if other in ([], {}) and not item else value
+    if isinstance(item, list) and isinstance(other, list) and len(item) == len(other):
+        return {**value, name: [_keep_entry(*pair, rest) for pair in zip(item, other, strict=True)]}
+    return {**value, name: _keep_entry(item, other, rest)} if name in value else value
+
+
+def _keep_entry(value: JSONValue, written: JSONValue, path: Sequence[str]) -> JSONValue:
+    if isinstance(value, Mapping) and isinstance(written, Mapping):
+        return _keep_empty(value, written, path)
+    return value
 
 
 def _has_empty(written: JSONObject) -> bool:

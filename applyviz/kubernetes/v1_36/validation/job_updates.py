@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from applyviz.engine.objects.values import JSONObject, is_same_json
 from applyviz.kubernetes.parity.status import FieldError, invalid, invalid_struct
+from applyviz.kubernetes.v1_36.validation.jobs import validate_job_spec
 
 IMMUTABLE = "field is immutable"
 
@@ -18,8 +19,12 @@ _SCHEDULING = ("nodeSelector", "tolerations", "schedulingGates")
 
 
 def validate_job_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
-    """Yield the problems of an update: most fields are immutable."""
+    """Yield the problems of an update: most fields are immutable.
+
+    - Those of the new spec are among them, although the server validates that before, too.
+    """
     spec, before = obj["spec"], live["spec"]
+    yield from validate_job_spec(spec)
     yield from _validate_completions(spec, before)
     yield from _fix("selector", spec, before)
     template, stored = spec["template"], before["template"]
@@ -30,8 +35,13 @@ def validate_job_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldErro
     for name in _FIXED:  # in the order in which the server checks them
         if name not in _POLICIES:
             yield from _fix(name, spec, before)
-        elif not is_same_json(spec.get(name), before.get(name)):
+        elif not is_same_json(_without_empty(spec.get(name)), _without_empty(before.get(name))):
             yield invalid_struct(f"spec.{name}", _POLICIES[name](spec.get(name)), IMMUTABLE)
+
+
+def _without_empty(policy: JSONObject | None) -> JSONObject | None:
+    """Return the policy with null for no rules: to the server, an empty list is the same."""
+    return None if policy is None else {**policy, "rules": policy.get("rules") or None}
 
 
 def _as_success_policy(policy: JSONObject | None) -> JSONObject | None:

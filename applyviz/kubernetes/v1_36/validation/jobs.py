@@ -149,7 +149,7 @@ def _quote(names: Sequence[str]) -> str:
 
 
 def _validate_exit_codes(codes: JSONObject, path: str, spec: JSONObject) -> Iterator[FieldError]:
-    operator, values, name = codes.get("operator", ""), codes.get("values") or [], codes.get("containerName")
+    operator, values, name = codes.get("operator", ""), codes.get("values"), codes.get("containerName")
     if not operator:
         yield required(f"{path}.operator", f"valid values: {_quote(_EXIT_OPERATORS)}")
     elif operator not in _EXIT_OPERATORS:
@@ -161,6 +161,7 @@ def _validate_exit_codes(codes: JSONObject, path: str, spec: JSONObject) -> Iter
         yield invalid(f"{path}.containerName", name, detail)
     if not values:
         yield invalid(f"{path}.values", values, "at least one value is required")
+        return
     for i, value in enumerate(values):
         if operator == "In" and value == 0:
             yield invalid(f"{path}.values[{i}]", value, "must not be 0 for the In operator")
@@ -181,8 +182,13 @@ def _validate_condition(pattern: JSONObject, path: str) -> Iterator[FieldError]:
 
 def _job(obj: JSONObject) -> Iterator[FieldError]:
     yield from _validate_generated_selector(obj)
-    yield from _validate_job_spec(obj["spec"], "spec")
-    yield from _validate_selected(obj["spec"])
+    yield from validate_job_spec(obj["spec"])
+
+
+def validate_job_spec(spec: JSONObject) -> Iterator[FieldError]:
+    """Yield the problems of the spec of a Job, with its selector; an update lists them twice."""
+    yield from _validate_job_spec(spec, "spec")
+    yield from _validate_selected(spec)
 
 
 def _validate_selected(spec: JSONObject) -> Iterator[FieldError]:
