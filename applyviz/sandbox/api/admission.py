@@ -23,6 +23,7 @@ _NOT_READY = ("node.kubernetes.io/not-ready", "NoSchedule")
 FIXED_SIZE = (
     "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"
 )
+_NO_NAME = "Unknown"
 OWN_PRIORITY = "must not be provided in pod spec; priority admission controller computed"
 CLASS_PRIORITY: Mapping[str, str] = {"priority": "value", "preemptionPolicy": "preemptionPolicy"}
 """Fields of a Pod that its PriorityClass sets, with their names in the class."""
@@ -118,7 +119,7 @@ def _set_priority(obj: MutableObject, spec: MutableObject, store: Store) -> None
         chosen = next((c for c in classes if c["metadata"]["name"] == name), None)
         if chosen is None and name not in _SYSTEM_PRIORITIES:
             detail = f"no PriorityClass with name {name} was found"
-            raise forbidden_request("", "pods", obj["metadata"].get("name", ""), detail)
+            raise forbidden_request("", "pods", obj["metadata"].get("name") or _NO_NAME, detail)
         value = _SYSTEM_PRIORITIES.get(name, 0)
     if chosen is not None:
         value, policy = chosen.get("value", 0), chosen.get("preemptionPolicy") or policy
@@ -127,7 +128,7 @@ def _set_priority(obj: MutableObject, spec: MutableObject, store: Store) -> None
         asked = spec.get(field)
         if asked is not None and asked != wanted:
             detail = f"{words} ({asked}) {OWN_PRIORITY} {wanted} from the given PriorityClass name"
-            raise forbidden_request("", "pods", obj["metadata"].get("name", ""), detail)
+            raise forbidden_request("", "pods", obj["metadata"].get("name") or _NO_NAME, detail)
     spec["priority"], spec["preemptionPolicy"] = value, policy
 
 

@@ -49,7 +49,7 @@ from applyviz.sandbox.storage.resources import ResourceTarget
 from applyviz.sandbox.storage.routing import Route
 from applyviz.sandbox.storage.scaling import SCALE, render_scale
 from applyviz.sandbox.storage.service_allocation import allocate_service
-from applyviz.sandbox.storage.storage_strategy import keep_empty, prepare_create, prepare_update
+from applyviz.sandbox.storage.storage_strategy import NAMED_BY_SERVER, keep_empty, prepare_create, prepare_update
 from applyviz.sandbox.validation import validate_create, validate_update
 
 # PUT of an absent object of these kinds creates it (`AllowCreateOnUpdate`).
@@ -226,9 +226,10 @@ class Writer:
         meta["uid"], meta["creationTimestamp"] = cluster.new_uid(), cluster.now()
         if not meta.get("name") and meta.get("generateName"):
             meta["name"] = cluster.finish_name(meta["generateName"], meta["uid"])
-        if meta.get("name"):
-            prepare_create(target, obj)
-            admit_create(target, obj, cluster.store)
+        elif not meta.get("name") and target.plural in NAMED_BY_SERVER and target.struct is not None:
+            meta["name"] = cluster.new_uid()
+        prepare_create(target, obj)
+        admit_create(target, obj, cluster.store)
         problems = validate_create(target, keep_empty(target, obj, written))
         _refuse_invalid(write, obj, [*self._list_unmarked(write, obj), *problems])
         _refuse_invalid(write, obj, list(check_levels(target, obj, None)))

@@ -52,6 +52,8 @@ _RULED_EMPTY = {
     "servicecidrs": (("spec", "cidrs"),),
     "storageclasses": (("parameters",),),
 }
+NAMED_BY_SERVER = frozenset({"limitranges"})
+"""Kinds whose strategy names an object that has neither a name nor a prefix of one."""
 _STATUS_FROM_CLIENT = frozenset({"nodes", "apiservices"})
 
 
@@ -238,7 +240,7 @@ def _has_other_content(obj: JSONObject, live: JSONObject) -> bool:
 def _create_namespace(obj: MutableObject) -> None:
     finalizers = obj["spec"].get("finalizers") or []
     obj["spec"]["finalizers"] = finalizers if "kubernetes" in finalizers else [*finalizers, "kubernetes"]
-    obj["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = obj["metadata"]["name"]
+    obj["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = obj["metadata"].get("name", "")
 
 
 def _update_namespace(obj: MutableObject, live: JSONObject) -> None:
@@ -257,7 +259,7 @@ def _update_daemon_set(obj: MutableObject, live: JSONObject) -> None:
 
 
 def _create_job(obj: MutableObject) -> None:
-    spec, uid, name = obj["spec"], obj["metadata"]["uid"], obj["metadata"]["name"]
+    spec, uid, name = obj["spec"], obj["metadata"]["uid"], obj["metadata"].get("name", "")
     if spec.get("manualSelector"):
         return
     labels = spec["template"]["metadata"].setdefault("labels", {})

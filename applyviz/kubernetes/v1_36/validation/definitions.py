@@ -57,7 +57,7 @@ def has_status(spec: JSONObject) -> bool:
 
 def _definition(obj: JSONObject) -> Iterator[FieldError]:
     spec, name = obj["spec"], obj["metadata"].get("name", "")
-    if name != f"{spec['names'].get('plural', '')}.{spec.get('group', '')}":
+    if name and name != f"{spec['names'].get('plural', '')}.{spec.get('group', '')}":
         yield invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
     yield from _changed(obj)
     if not any(version.get("storage") for version in spec.get("versions") or ()):
@@ -102,7 +102,9 @@ def _choice(path: str, value: str, accepted: tuple[str, ...]) -> Iterator[FieldE
 def _versions(spec: JSONObject) -> Iterator[FieldError]:
     versions = spec.get("versions") or ()
     shared = {name for name in _MOVED if len(list(list_moved(spec, name))) == 1 or not versions}
-    shown: JSONValue = [_print_version(version, shared) for version in versions]
+    shown: JSONValue = (
+        [_print_version(version, shared) for version in versions] if spec.get("versions") is not None else None
+    )
     names = [version.get("name", "") for version in versions]
     for i, (name, version) in enumerate(zip(names, versions, strict=True)):
         problems = label_1035_problems(name)
