@@ -46,6 +46,15 @@ def test_list_is_taken_over_if_go_parses_the_amount_differently(live, sent, is_t
         ("1" * 5000, "1" * 5000),
         ("1" * 5000 + "Ki", "9223372036854775807"),
         ("1e" + "9" * 5000, None),
+        ("1E3", "1E3"),
+        ("1e+30", "1e+30"),
+        ("1e+5", "100e3"),
+        ("5e0", "5e0"),
+        ("+5", "+5"),
+        ("005m", "005m"),
+        ("5.", "5."),
+        ("+1Ki", "+1Ki"),
+        ("+1.5", "1500m"),
     ],
 )
 def test_quantity_is_written_as_go_writes_it(sent, stored):
@@ -63,6 +72,7 @@ def test_quantity_is_written_as_go_writes_it(sent, stored):
         ("1m", "1m"),
         ("1536Mi", "1536Mi"),
         ("1000000000001u", "1000000001m"),
+        ("1e-9", "1e-3"),
         ("no amount", "no amount"),
     ],
 )

@@ -92,11 +92,19 @@ def _canonical_binary(value: Decimal) -> str | None:
 
 @lru_cache(maxsize=4096)
 def canonical_quantity(text: str) -> str | None:
-    """Return the text as the server writes it back; None if it is not a quantity."""
+    """Return the text as the server writes it back; None if it is not a quantity.
+
+    - Go keeps most texts that are as short as the canonical one, with their sign, zeros and exponent: `+5`, `1E3`.
+    """
     parsed = parse_quantity(text)
     if parsed is None:
         return None
-    value, family = parsed
+    kept = read_form(text)[-1]
+    return kept if isinstance(kept, str) and kept else _write(text, *parsed)
+
+
+def _write(text: str, value: Decimal, family: str) -> str:
+    """Return the canonical text of a value; `text` is how it was written."""
     if int(value.as_tuple().exponent) < -_NANO_DIGITS:
         value = value.quantize(_NANO, rounding=ROUND_UP, context=_make_context(text))
     if family == "binary" and (binary := _canonical_binary(value)) is not None:
@@ -116,7 +124,7 @@ def round_up_to_milli(text: str) -> str:
     if parsed is None or not parsed[0].is_finite() or int(parsed[0].as_tuple().exponent) >= -3:
         return text
     rounded = parsed[0].quantize(_MILLI, rounding=ROUND_UP, context=_make_context(text))
-    return text if rounded == parsed[0] else canonical_quantity(f"{rounded:f}") or text
+    return text if rounded == parsed[0] else _write(text, rounded, parsed[1])
 
 
 @lru_cache(maxsize=4096)
@@ -130,7 +138,7 @@ def read_form(text: str) -> tuple[object, ...]:
         return (0, 0, "decimal", text)
     parsed, sign, digits, suffix = parse_quantity(text), match.group(1), match.group(2), match.group(3) or ""
     if parsed is None:
-        return ("large",)
+        return ("large", "")
     whole, _, fraction = digits.partition(".")
     whole = whole.lstrip("0") or "0"
     length, is_binary = len(whole) + len(fraction), suffix in BINARY
@@ -142,7 +150,7 @@ def read_form(text: str) -> tuple[object, ...]:
         room = 18 - length
     scale = 0 if is_binary else exponent - len(fraction)
     if room < 0 or scale < -9:
-        return ("large", *parsed)
+        return ("large", *parsed, "")
     shifted = whole + fraction
     number = int(f"{sign}{shifted}") * (2**exponent if is_binary else 1)
     is_kept = int(shifted) % 8 != 0 if is_binary else scale % 3 == 0 and shifted[-3:] != "000" and shifted[0] != "0"
