@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.kubernetes.parity.field_order import render_ordered
 from applyviz.kubernetes.parity.name_formats import (
     label_problems,
@@ -28,6 +28,7 @@ from applyviz.kubernetes.v1_36.validation.addresses import validate_address, val
 from applyviz.kubernetes.v1_36.validation.ports import PORT_RANGE, PROTOCOLS, port_name_problems
 
 _SERVICE_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+_MOST_AFFINITY = 86_400
 _FAMILIES = ("IPv4", "IPv6")
 _SEVERAL = {"clusterIPs": "cluster IPs", "ipFamilies": "IP families"}
 _CHOICES = (
@@ -140,14 +141,22 @@ def _exposure(spec: JSONObject) -> Iterator[FieldError]:
     for name, allowed in _CHOICES:
         if spec.get(name) not in (*allowed, None):
             yield not_supported(f"spec.{name}", spec[name], allowed)
-    config = spec.get("sessionAffinityConfig")
-    if config is not None and spec.get("sessionAffinity") == "None":
-        yield forbidden("spec.sessionAffinityConfig", "must not be set when session affinity is None")
+    yield from _affinity(spec)
     if spec.get("healthCheckNodePort") and not (
         kind == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
     ):
         detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
         yield invalid("spec.healthCheckNodePort", spec["healthCheckNodePort"], detail)
+
+
+def _affinity(spec: JSONObject) -> Iterator[FieldError]:
+    config, affinity = spec.get("sessionAffinityConfig"), spec.get("sessionAffinity")
+    if config is not None and affinity == "None":
+        yield forbidden("spec.sessionAffinityConfig", "must not be set when session affinity is None")
+    seconds = get_at(config or {}, ("clientIP", "timeoutSeconds"))  # defaults fill it in
+    if affinity == "ClientIP" and seconds is not None and not 0 < seconds <= _MOST_AFFINITY:
+        path = "spec.sessionAffinityConfig.clientIP.timeoutSeconds"
+        yield invalid(path, seconds, f"must be greater than 0 and less than {_MOST_AFFINITY}")
 
 
 def _external_addresses(spec: JSONObject) -> Iterator[FieldError]:
