@@ -18,6 +18,9 @@ from applyviz.kubernetes.parity.go_types import Code, GoStruct
 _EXPONENT = 1e21
 """From here on Go writes a float with an exponent."""
 
+_BEYOND = 1 << 63
+"""What no integer of 64 bits holds becomes the least one, of which a shorter integer keeps the last bits: 0."""
+
 
 def convert(obj: JSONObject, struct: GoStruct) -> Decoded:
     """Convert an object to a struct; unknown fields are reported in the order of their text.
@@ -72,6 +75,7 @@ class _Converter(Decoder):
         if isinstance(value, float) and not value.is_integer():
             raise DecodeError(f"cannot convert float64 to {spot.go_type}")
         bits, number = int(code.lstrip("uint") or 64), int(value)
+        number = number if -_BEYOND <= number < _BEYOND else -_BEYOND
         return (
             (number + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1)) if code[0] == "i" else number % (1 << bits)
         )
