@@ -149,6 +149,13 @@ def _new_stateful_set(obj: JSONObject) -> Iterator[FieldError]:
     yield from _validate_claims(obj["spec"])
 
 
+def _print_rolling_set(rolling: JSONObject | None) -> JSONObject | None:
+    """Return the rolling update of a StatefulSet as the server prints its struct."""
+    if rolling is None:
+        return None
+    return {"Partition": rolling.get("partition") or 0, "MaxUnavailable": rolling.get("maxUnavailable")}
+
+
 def _stateful_set(obj: JSONObject) -> Iterator[FieldError]:
     spec = obj["spec"]
     policy, strategy = spec.get("podManagementPolicy"), spec.get("updateStrategy") or {}
@@ -156,15 +163,12 @@ def _stateful_set(obj: JSONObject) -> Iterator[FieldError]:
         yield invalid("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'")
     kind = strategy.get("type")
     if kind == "OnDelete" and strategy.get("rollingUpdate") is not None:
-        yield invalid(
-            "spec.updateStrategy.rollingUpdate",
-            {"Partition": strategy["rollingUpdate"].get("partition", 0), "MaxUnavailable": None},
-            "only allowed for updateStrategy 'RollingUpdate'",
-        )
+        rolling = _print_rolling_set(strategy["rollingUpdate"])
+        detail = "only allowed for updateStrategy 'RollingUpdate'"
+        yield invalid_struct("spec.updateStrategy.rollingUpdate", rolling, detail)
     elif kind not in ("RollingUpdate", "OnDelete"):
-        yield invalid(
-            "spec.updateStrategy", {"Type": kind, "RollingUpdate": None}, "must be 'RollingUpdate' or 'OnDelete'"
-        )
+        shown = {"Type": kind, "RollingUpdate": _print_rolling_set(strategy.get("rollingUpdate"))}
+        yield invalid_struct("spec.updateStrategy", shown, "must be 'RollingUpdate' or 'OnDelete'")
     for name in ("replicas", "minReadySeconds"):  # the server checks no revisionHistoryLimit here
         yield from check_not_negative(spec, name, "spec")
     if kind == "RollingUpdate":
