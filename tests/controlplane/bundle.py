@@ -23,7 +23,7 @@ from tests.controlplane.controlplane import ADMIN_TOKEN, ControlPlane
 from tests.controlplane.judge import find_oracle
 
 _DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-TABLES = ("go_types", "golists")
+TABLES = ("go_types", "golists", "internal_types")
 
 
 def _get(plane: ControlPlane, path: str, accept: str = "application/json") -> Any:

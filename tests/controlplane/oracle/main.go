@@ -54,9 +54,10 @@ type Reply struct {
 
 // tables are what the bundled data of a minor takes from the Go types.
 var tables = map[string]func() any{
-	"golists":      func() any { return listLike() },
-	"go_types":     func() any { return listGoTypes() },
-	"zero_objects": func() any { return listZeroObjects() },
+	"golists":        func() any { return listLike() },
+	"go_types":       func() any { return listGoTypes() },
+	"internal_types": func() any { return listInternalTypes() },
+	"zero_objects":   func() any { return listZeroObjects() },
 }
 
 func main() {

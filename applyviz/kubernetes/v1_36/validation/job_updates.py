@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from applyviz.engine.objects.values import JSONObject, is_same_json
+from applyviz.kubernetes.parity.internal_types import print_pod_spec, print_pod_template
 from applyviz.kubernetes.parity.status import FieldError, invalid, invalid_struct
 from applyviz.kubernetes.v1_36.validation.jobs import validate_job_spec
 
@@ -29,9 +30,10 @@ def validate_job_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldErro
     yield from _fix("selector", spec, before)
     template, stored = spec["template"], before["template"]
     if not _is_template_mutable(live):
-        yield from _fix("template", spec, before)
+        if not is_same_json(template, stored):
+            yield invalid_struct("spec.template", print_pod_template(template), IMMUTABLE)
     elif not is_same_json(template["spec"], _with_mutable_fields(stored["spec"], template["spec"])):
-        yield invalid("spec.template.spec", template["spec"], IMMUTABLE)
+        yield invalid_struct("spec.template.spec", print_pod_spec(template["spec"]), IMMUTABLE)
     for name in _FIXED:  # in the order in which the server checks them
         if name not in _POLICIES:
             yield from _fix(name, spec, before)
