@@ -212,7 +212,7 @@ REVIEW = json.dumps({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubj
 @pytest.mark.parametrize(
     ("headers", "who"),
     [
-        ({}, {"username": "sandbox", "groups": ["system:masters"]}),
+        ({}, {"username": "sandbox", "groups": ["system:masters", "system:authenticated"]}),
         ({"impersonate_user": "jane"}, {"username": "jane", "groups": ["system:authenticated"]}),
         (
             {

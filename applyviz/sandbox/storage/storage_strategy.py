@@ -42,6 +42,7 @@ _RULED_EMPTY = {
     ),
     "jobs": (
         ("spec", "template", "metadata", "labels"),
+        ("spec", "template", "spec", "containers"),
         ("spec", "podFailurePolicy", "rules"),
         ("spec", "podFailurePolicy", "rules", "onExitCodes", "values"),
         ("spec", "successPolicy", "rules"),
