@@ -126,11 +126,13 @@ class Decoder:
             if spec is None:
                 self.note("unknown", at)
                 continue
+            below = f"{spot.fields}.{spec.go_path}" if spot.fields else spec.go_path
             if name in seen:
                 self.note("duplicate", at)
-            seen.add(name)
-            below = f"{spot.fields}.{spec.go_path}" if spot.fields else spec.go_path
             written = self.value(item, spec.code, Spot(at, struct.go_name, below, spec.go_type))
+            if name in seen:
+                written = _read_again(result.get(name), written, item, spec.code)
+            seen.add(name)
             if not _is_dropped(written, spec):
                 result[name] = written
             else:
@@ -291,6 +293,37 @@ class Decoder:
         return simplify(clone(value))
 
 
+def _read_again(before: JSONValue, after: JSONValue, sent: JSONValue, code: Code) -> JSONValue:
+    """Return what Go holds of a field that is sent twice: it reads the second value into the first one.
+
+    - `after`: what it would hold of the second value alone. Null changes no plain value.
+    """
+    if before is None or code in _CLEARED_BY_NULL:
+        return after
+    if sent is None:
+        return before if isinstance(code, str) else None
+    mark, inner = (code[0], code[1]) if isinstance(code, list) else ("", code)
+    if isinstance(before, list) and isinstance(after, list) and isinstance(sent, list) and mark == "[":
+        pairs = zip(before, after, sent, strict=False)
+        return [*(_read_again(*pair, inner) for pair in pairs), *after[len(before) :]]
+    if not isinstance(before, dict) or not isinstance(after, dict) or not isinstance(sent, Mapping):
+        return after
+    if mark == "{":
+        return {**before, **after}
+    struct = go_types().find_struct(inner) if isinstance(inner, str) else None
+    return after if struct is None else _read_struct_again(before, after, sent, struct)
+
+
+def _read_struct_again(before: JSONObject, after: JSONObject, sent: JSONObject, struct: GoStruct) -> MutableObject:
+    result = dict(before)
+    for name in sent.keys() & struct.fields.keys():
+        value = _read_again(before.get(name), after.get(name), sent[name], struct.fields[name].code)
+        result[name] = value
+        if value is None and name not in after:
+            del result[name]
+    return result
+
+
 def fits_integer(value: int, code: str) -> bool:
     """Return whether a Go integer of this type holds the number."""
     is_signed, bits = code.startswith("int"), int(code.lstrip("uint") or 64)
@@ -315,6 +348,8 @@ def _is_dropped(written: JSONValue, spec: GoField) -> bool:
     return spec.drops_empty and not is_struct(code) and written in _EMPTY
 
 
+# Types of their own for which Go reads null as nothing.
+_CLEARED_BY_NULL = ("Q", "T", "M")
 _READERS: Mapping[str, str] = {
     "s": "string",
     "b": "boolean",
