@@ -275,3 +275,45 @@ def test_address_of_a_document_names_its_content(schema, is_same):
         return index["paths"]["apis/example.com/v1"]["serverRelativeURL"]
 
     assert (find_address("string") == find_address(schema)) is is_same
+
+
+COMPONENTS = "/api/v1/componentstatuses"
+AUTHORIZATION = "/apis/authorization.k8s.io/v1"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+
+def test_every_component_of_the_control_plane_is_healthy(call):
+    status, table, _ = call("GET", COMPONENTS, accept=TABLE)
+    _, one, _ = call("GET", f"{COMPONENTS}/etcd-0")
+
+    assert status == 200
+    assert [row["cells"] for row in table["rows"]] == [
+        ["scheduler", "Healthy", "ok", ""],
+        ["controller-manager", "Healthy", "ok", ""],
+        ["etcd-0", "Healthy", "ok", ""],
+    ]
+    assert one["conditions"] == [{"type": "Healthy", "status": "True", "message": "ok"}]
+
+
+def test_components_are_selected_but_not_watched(call):
+    _, chosen, _ = call("GET", COMPONENTS, query="fieldSelector=metadata.name%3Detcd-0")
+    _, none, _ = call("GET", COMPONENTS, query="labelSelector=a%3Db")
+    status, refused, _ = call("GET", COMPONENTS, query="watch=1")
+
+    assert [one["metadata"]["name"] for one in chosen["items"]] == ["etcd-0"]
+    assert none["items"] == []
+    assert (status, refused["message"]) == (405, 'watch is not supported on resources of kind "componentstatuses"')
+
+
+def test_rules_of_a_caller_are_those_of_an_administrator(call):
+    body = json.dumps({"spec": {"namespace": "default"}}).encode()
+
+    status, answer, _ = call("POST", f"{AUTHORIZATION}/selfsubjectrulesreviews", body, content_type="application/json")
+
+    rules = answer["status"]["resourceRules"]
+    assert (status, answer["kind"], answer["spec"]) == (201, "SelfSubjectRulesReview", {})
+    assert {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]} in rules
+    assert [rule["resources"] for rule in rules[:-1]] == [
+        ["selfsubjectaccessreviews", "selfsubjectrulesreviews"],
+        ["selfsubjectreviews"],
+    ]

@@ -6,13 +6,41 @@ https://kubernetes.io/docs/reference/access-authn-authz/authentication/#user-imp
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from applyviz.engine.objects.exchange import Answer, Request
-from applyviz.engine.objects.values import MutableObject
+from applyviz.engine.objects.exchange import Answer
+from applyviz.engine.objects.values import JSONObject, MutableObject, clone
+from applyviz.kubernetes.parity.status import FieldError, bad_request, invalid, invalid_object, invalid_struct
 from applyviz.sandbox.storage.routing import Route
 
-_ALLOWED = frozenset({"selfsubjectaccessreviews", "subjectaccessreviews", "localsubjectaccessreviews"})
+_AUTHORIZATION, _AUTHENTICATION = "authorization.k8s.io", "authentication.k8s.io"
+_REVIEWS = frozenset(
+    {
+        *((_AUTHORIZATION, f"{whose}subjectaccessreviews") for whose in ("", "self", "local")),
+        *((_AUTHORIZATION, "selfsubjectrulesreviews"), (_AUTHENTICATION, "selfsubjectreviews")),
+    }
+)
+_PUBLIC = ("/healthz", "/livez", "/readyz", "/version", "/version/")
+_DISCOVERY = ("/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*", *_PUBLIC[2:])
+# The rules of a new cluster for its administrator, in the order in which a server lists them.
+_RULES: JSONObject = {
+    "resourceRules": [
+        {
+            "verbs": ["create"],
+            "apiGroups": [_AUTHORIZATION],
+            "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"],
+        },
+        {"verbs": ["create"], "apiGroups": [_AUTHENTICATION], "resources": ["selfsubjectreviews"]},
+        {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
+    ],
+    "nonResourceRules": [
+        {"verbs": ["get"], "nonResourceURLs": list(_PUBLIC)},
+        {"verbs": ["get"], "nonResourceURLs": list(_DISCOVERY)},
+        {"verbs": ["*"], "nonResourceURLs": ["*"]},
+    ],
+    "incomplete": False,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +55,7 @@ class RequestUser:
     def render(self) -> MutableObject:
         """Return the user as `kubectl auth whoami` prints it."""
         if not self.user:
-            return {"username": "sandbox", "groups": ["system:masters"]}
+            return {"username": "sandbox", "groups": ["system:masters", "system:authenticated"]}
         added = "system:unauthenticated" if self.user == "system:anonymous" else "system:authenticated"
         groups = self.groups if added in self.groups else (*self.groups, added)
         shown: MutableObject = {"username": self.user, "groups": list(groups)}
@@ -38,19 +66,40 @@ class RequestUser:
         return shown
 
 
-def answer_review(request: Request, route: Route, caller: RequestUser) -> Answer | None:
-    """Return the answer to an access review, None if the request is not one."""
-    if request.method != "POST" or not isinstance(request.body, dict):
-        return None
-    status: MutableObject
-    if route.group == "authorization.k8s.io" and route.plural in _ALLOWED:
-        status = {"allowed": True, "reason": "a sandbox cluster allows everything"}
-    elif route.group == "authorization.k8s.io" and route.plural == "selfsubjectrulesreviews":
-        rules = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]
-        paths = [{"verbs": ["*"], "nonResourceURLs": ["*"]}]
-        status = {"resourceRules": rules, "nonResourceRules": paths, "incomplete": False}
-    elif route.group == "authentication.k8s.io" and route.plural == "selfsubjectreviews":
-        status = {"userInfo": caller.render()}
-    else:
-        return None
-    return Answer(201, {**request.body, "status": status})
+def is_review(route: Route) -> bool:
+    """Return whether objects of a path are questions about access, which are answered and not stored."""
+    return (route.group, route.plural) in _REVIEWS
+
+
+def answer_review(route: Route, sent: JSONObject, caller: RequestUser, now: str) -> Answer:
+    """Return the answer to an access review at a time.
+
+    - `sent`: the review, as the server reads it.
+    - Raises `StatusError` for a review that asks about nothing, about two things, or about nobody.
+    """
+    body: MutableObject = {"kind": sent["kind"], "apiVersion": sent["apiVersion"], "metadata": {}}
+    spec: JSONObject = sent.get("spec") or {}
+    if route.plural == "selfsubjectreviews":
+        return Answer(201, {**body, "metadata": {"creationTimestamp": now}, "status": {"userInfo": caller.render()}})
+    if route.plural == "selfsubjectrulesreviews":
+        if not spec.get("namespace"):
+            raise bad_request("no namespace on request")
+        return Answer(201, {**body, "spec": {}, "status": clone(_RULES)})
+    problems = list(_find_problems(spec, names_user=not route.plural.startswith("self")))
+    if problems:
+        raise invalid_object(route.group, "", "", problems)
+    metadata = {"namespace": route.namespace} if route.namespace else {}
+    return Answer(201, {**body, "metadata": metadata, "spec": spec, "status": {"allowed": True}})
+
+
+def _find_problems(spec: JSONObject, *, names_user: bool) -> Iterator[FieldError]:
+    resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    if resource is not None and path is not None:
+        shown = {"Path": path.get("path", ""), "Verb": path.get("verb", "")}
+        detail = "cannot be specified in combination with resourceAttributes"
+        yield invalid_struct("spec.nonResourceAttributes", shown, detail)
+    if resource is None and path is None:
+        detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        yield invalid("spec.resourceAttributes", None, detail)
+    if names_user and not spec.get("user") and not spec.get("groups"):
+        yield invalid("spec.user", "", "at least one of user or group must be specified")

@@ -15,10 +15,10 @@ from datetime import datetime
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONObject
 from applyviz.kubernetes.parity.payloads import Payload
-from applyviz.kubernetes.parity.status import StatusError, bad_request, method_not_allowed
+from applyviz.kubernetes.parity.status import StatusError, bad_request, method_not_allowed, method_not_supported
 from applyviz.kubernetes.v1_36.warnings.kinds import DEPRECATED_RESOURCES
-from applyviz.sandbox.api import admission_policies
-from applyviz.sandbox.api.access_reviews import RequestUser, answer_review
+from applyviz.sandbox.api import admission_policies, component_statuses
+from applyviz.sandbox.api.access_reviews import RequestUser, answer_review, is_review
 from applyviz.sandbox.api.controllers import Controllers
 from applyviz.sandbox.api.deletes import Deleter
 from applyviz.sandbox.api.discovery_documents import answers_any_method, find_aggregated, find_document
@@ -29,6 +29,7 @@ from applyviz.sandbox.api.shapes import check_shape, find_absence
 from applyviz.sandbox.api.watches import WatchStep, bookmark, continue_watch, has_bookmarks, start_watch
 from applyviz.sandbox.api.writes import Writer
 from applyviz.sandbox.storage import bootstrap
+from applyviz.sandbox.storage.bodies import read_body
 from applyviz.sandbox.storage.cluster import SandboxCluster
 from applyviz.sandbox.storage.resources import Registry, ResourceTarget
 from applyviz.sandbox.storage.routing import Route, parse_path
@@ -46,8 +47,10 @@ def _new_uid() -> str:
 
 
 def _warn_of_resource(request: Request, answer: Answer) -> Answer:
-    """Add the warning about a deprecated resource, which every request to it has."""
+    """Add the warning about a deprecated resource, which every request has that a handler of it answers."""
     route = parse_path(request.path)
+    if answer.status == 405 or (route is not None and route.subresource):
+        return answer
     warning = DEPRECATED_RESOURCES.get((route.group, route.version, route.plural)) if route is not None else None
     return answer if warning is None else replace(answer, warnings=(warning, *answer.warnings))
 
@@ -131,6 +134,8 @@ class Sandbox:
         if route is None or target is None or route.name:
             raise find_absence(request.path)
         check_shape(request, route, target)
+        if target.struct is not None and "watch" not in target.resource.verbs:
+            raise method_not_supported(target.group, target.plural, "watch")
         return route, target
 
     def discover(self, path: str) -> JSONObject | None:
@@ -146,13 +151,15 @@ class Sandbox:
             if request.method not in ("GET", "HEAD") and not answers_any_method(request.path):
                 raise method_not_allowed()
             return Answer(200, document)
-        review = answer_review(request, route, caller)
-        if review is not None:
-            return review
         target = self.registry.find(route)
         if target is None:
             raise find_absence(request.path)
+        if is_review(route) and request.method == "POST" and not route.name:
+            review = read_body(target, payload, request.query.get("fieldValidation", "Warn"))
+            return replace(answer_review(route, review.obj, caller, self._cluster.now()), warnings=review.warnings)
         check_shape(request, route, target)
+        if target.plural == component_statuses.PLURAL and target.struct is not None:
+            return component_statuses.read_components(request, route, target)
         if request.method not in _WRITES or request.is_dry_run:
             return self._act(request, route, target, user, payload)
         with self._store.transaction():

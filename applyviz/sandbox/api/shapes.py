@@ -58,7 +58,7 @@ def _check_builtin(request: Request, route: Route, target: ResourceTarget) -> No
         known = _OF_OBJECTS
     else:
         known = ("GET",) if is_unbound else _OF_COLLECTIONS
-    is_missing = method == "DELETE" and not route.name and "deletecollection" not in resource.verbs
+    is_missing = not route.subresource and _find_verb(method, route) not in resource.verbs
     if method not in known or is_missing or ("get" not in resource.verbs and not route.subresource):
         raise method_not_allowed()
 

@@ -11,6 +11,7 @@ from datetime import datetime
 from applyviz.engine.objects.values import JSONObject, MutableObject
 from applyviz.sandbox.api.cluster_columns import CLUSTER_COLUMNS
 from applyviz.sandbox.api.columns import NAME, TableColumn, at
+from applyviz.sandbox.api.component_statuses import COLUMNS
 from applyviz.sandbox.api.custom_columns import list_custom_columns
 from applyviz.sandbox.api.workload_columns import SCALE_COLUMNS, WORKLOAD_COLUMNS
 from applyviz.sandbox.storage.resources import ResourceTarget
@@ -24,7 +25,7 @@ def _list_columns(target: ResourceTarget, subresource: str) -> Sequence[TableCol
         return SCALE_COLUMNS
     if target.struct is None:
         return list_custom_columns(target)
-    return WORKLOAD_COLUMNS.get(target.plural) or CLUSTER_COLUMNS.get(target.plural, _USUAL)
+    return {**COLUMNS, **WORKLOAD_COLUMNS, **CLUSTER_COLUMNS}.get(target.plural, _USUAL)
 
 
 def only_metadata(obj: JSONObject) -> MutableObject:
