@@ -1,4 +1,4 @@
-"""Derive the requests and limits of a Pod as the server does.
+"""Calculate with amounts of resources as the server does: the requests of a Pod, and fractions.
 
 Rule: `SetDefaults_Pod` of k8s.io/kubernetes (requests default to limits) and KEP-2837 (resources of the whole Pod).
 Only Pods themselves are defaulted, never templates.
@@ -7,14 +7,31 @@ Only Pods themselves are defaulted, never templates.
 from __future__ import annotations
 
 from decimal import Decimal
+from fractions import Fraction
+from math import ceil
 from typing import Any
 
-from applyviz.engine.objects.quantities import canonical_quantity, parse_quantity, read_amount
+from applyviz.engine.objects.quantities import canonical_quantity, parse_quantity, read_amount, read_form
 from applyviz.engine.objects.values import JSONObject, MutableObject
 
 
 def _value(text: Any) -> Decimal:
     return read_amount(text) or Decimal(0)
+
+
+def has_fraction(text: str) -> bool:
+    """Return whether a quantity of any size has a fraction, once it is rounded up to thousandths.
+
+    - Go counts the thousandths of what it holds as a big number in 64 bits: a whole number that overflows seems to have
+      a fraction. A text that is no quantity has none.
+    """
+    parsed = parse_quantity(text)
+    if parsed is None:
+        return False
+    thousandths = ceil(Fraction(parsed[0]) * 1000)
+    if read_form(text)[0] == "large":
+        thousandths = (thousandths + (1 << 63)) % (1 << 64) - (1 << 63)
+    return thousandths % 1000 != 0
 
 
 def sum_requests(spec: JSONObject) -> dict[str, str]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from applyviz.engine.objects.quantities import parse_quantity
 from applyviz.engine.objects.values import JSONObject
 from applyviz.kubernetes.parity.name_formats import label_problems, qualified_name_problems
+from applyviz.kubernetes.parity.resources_math import has_fraction
 from applyviz.kubernetes.parity.status import (
     FieldError,
     FieldErrorType,
@@ -154,7 +155,7 @@ def _validate_amount(name: str, text: str, path: str) -> Iterator[FieldError]:
     parsed = parse_quantity(text)
     if parsed is not None and parsed[0] < 0:
         yield invalid(path, text, NOT_NEGATIVE)
-    elif parsed is not None and "/" in name and parsed[0] != parsed[0].to_integral_value():
+    elif parsed is not None and "/" in name and has_fraction(text):
         yield invalid(path, text, "must be an integer")
 
 

@@ -17,6 +17,7 @@ from applyviz.kubernetes.parity.name_formats import (
     subdomain_problems,
     validate_labels,
 )
+from applyviz.kubernetes.parity.resources_math import has_fraction
 from applyviz.kubernetes.parity.status import (
     FieldError,
     FieldErrorType,
@@ -177,7 +178,7 @@ def _quota(obj: JSONObject) -> Iterator[FieldError]:
             continue
         if parsed[0] < 0:
             yield invalid(path, text, NOT_NEGATIVE)
-        if (name in _INTEGERS or name.startswith("count/")) and parsed[0] != parsed[0].to_integral_value():
+        if (name in _INTEGERS or name.startswith("count/")) and has_fraction(str(text)):
             yield invalid(path, text, "must be an integer")
     yield from _quota_scopes(spec.get("scopes") or [], spec.get("hard") or {})
     for expression in (spec.get("scopeSelector") or {}).get("matchExpressions") or ():

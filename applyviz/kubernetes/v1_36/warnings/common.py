@@ -8,11 +8,10 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from fractions import Fraction
-from math import ceil
 
-from applyviz.engine.objects.quantities import canonical_quantity, parse_quantity, read_form
+from applyviz.engine.objects.quantities import canonical_quantity
 from applyviz.engine.objects.values import JSONObject
+from applyviz.kubernetes.parity.resources_math import has_fraction
 
 ALL_WARNINGS, CUT_WARNING = 4096, 256
 """How many characters of all warnings a server sends, and of each one if they have more together."""
@@ -58,26 +57,11 @@ def warn_of_term(term: JSONObject, path: str) -> Iterator[str]:
             yield f"{path}.matchExpressions[{position}].key: {key} is {NODE_LABELS[key]}"
 
 
-def _is_fractional(text: str) -> bool:
-    """Return whether a quantity of any size has a fraction, once it is rounded up to thousandths.
-
-    - Go counts the thousandths of what it holds as a big number in 64 bits, where whole bytes that overflow seem to
-      have a fraction.
-    """
-    parsed = parse_quantity(text)
-    if parsed is None:
-        return False
-    thousandths = ceil(Fraction(parsed[0]) * 1000)
-    if read_form(text)[0] == "large":
-        thousandths = (thousandths + (1 << 63)) % (1 << 64) - (1 << 63)
-    return thousandths % 1000 != 0
-
-
 def warn_of_bytes(amounts: JSONObject | None, path: str, names: tuple[str, ...]) -> Iterator[str]:
     """Yield amounts of bytes that are no whole numbers."""
     for name in names:
         sent = str((amounts or {}).get(name, "0"))
-        if _is_fractional(sent):
+        if has_fraction(sent):
             text = canonical_quantity(sent)
             yield f'{path}[{name}]: fractional byte value "{text}" is invalid, must be an integer'
 
