@@ -28,7 +28,7 @@ def control_plane(binaries: Binaries) -> Iterator[ControlPlane]:
 
 @pytest.fixture
 def own_plane(binaries: Binaries) -> Iterator[ControlPlane]:
-    """A real API server of this test alone: a fresh sandbox is comparable only to a server that is as fresh."""
+    """A real API server of this test alone, without what others create or define there."""
     with ControlPlane(binaries) as plane:
         yield plane
 

@@ -28,7 +28,7 @@ from tests.controlplane.binaries import KUBERNETES_VERSION, find_binaries
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.proxying import ANNOUNCE, JSONObject, Recorder
 
-_STEP_SECONDS = 60
+_STEP_SECONDS = 600
 # Stands before the real kubectl in PATH: tells its arguments, what it is fed, and the files of that moment.
 _STAND_IN = """#!{python}
 import json, os, pathlib, subprocess, sys, urllib.request
