@@ -86,6 +86,8 @@ def answer_review(route: Route, sent: JSONObject, caller: RequestUser, now: str)
             raise bad_request("no namespace on request")
         return Answer(201, {**body, "spec": {}, "status": clone(_RULES)})
     problems = list(_find_problems(spec, names_user=not route.plural.startswith("self")))
+    if route.namespace:
+        problems += _find_local_problems(spec, route.namespace)
     if problems:
         raise invalid_object(route.group, "", "", problems)
     metadata = {"namespace": route.namespace} if route.namespace else {}
@@ -95,11 +97,25 @@ def answer_review(route: Route, sent: JSONObject, caller: RequestUser, now: str)
 def _find_problems(spec: JSONObject, *, names_user: bool) -> Iterator[FieldError]:
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if resource is not None and path is not None:
-        shown = {"Path": path.get("path", ""), "Verb": path.get("verb", "")}
         detail = "cannot be specified in combination with resourceAttributes"
-        yield invalid_struct("spec.nonResourceAttributes", shown, detail)
+        yield invalid_struct("spec.nonResourceAttributes", _print_path(path), detail)
     if resource is None and path is None:
         detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
         yield invalid("spec.resourceAttributes", None, detail)
     if names_user and not spec.get("user") and not spec.get("groups"):
         yield invalid("spec.user", "", "at least one of user or group must be specified")
+
+
+def _find_local_problems(spec: JSONObject, namespace: str) -> Iterator[FieldError]:
+    """Yield what a review may not ask in a namespace: about another one, or about a path of the server."""
+    resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    asked = resource.get("namespace", "") if resource is not None else namespace
+    if asked != namespace:
+        yield invalid("spec.resourceAttributes.namespace", asked, "must match metadata.namespace")
+    if path is not None:
+        yield invalid_struct("spec.nonResourceAttributes", _print_path(path), "disallowed on this kind of request")
+
+
+def _print_path(path: JSONObject) -> JSONObject:
+    """Return the attributes of a path as the server prints their struct."""
+    return {"Path": path.get("path", ""), "Verb": path.get("verb", "")}
