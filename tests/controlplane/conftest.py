@@ -1,4 +1,4 @@
-"""Two real control planes for the whole lane, one of them with controllers, and kubectl beside them."""
+"""Two real control planes for the whole lane, one of them with controllers; a test may have one of its own."""
 
 from collections.abc import Iterator
 
