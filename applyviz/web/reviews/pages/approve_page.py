@@ -328,7 +328,7 @@ def present_confirmation(plan: Plan, *, for_user: Person) -> Confirmation:
         author=plan.review.author.get_username(),
         why=plan.review.reason,
         ticket=plan.review.ticket,
-        target=name_target(plan, options),
+        target=name_target(plan, options, changes),
         server=plan.target.cluster.server,
         mode=name_mode(options),
         manager=name_manager(options),

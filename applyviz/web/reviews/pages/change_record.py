@@ -148,10 +148,9 @@ def _print_comments(plan: Plan) -> tuple[PrintedComment, ...]:
     )
 
 
-def _list_high_risks(plan: Plan) -> tuple[HighRisk, ...]:
+def _list_high_risks(plan: Plan, changes: Sequence[ObjectChange]) -> tuple[HighRisk, ...]:
     if not plan.digest:
         return ()
-    changes = list_rows(plan)
     many = policies.find_policy(plan).many_objects
     found = gather_risks(changes, many=many, unknown=commit_people.find_unknown(plan))
     return list_high_risks(changes, found, url_of=lambda position: "")
@@ -159,14 +158,14 @@ def _list_high_risks(plan: Plan) -> tuple[HighRisk, ...]:
 
 def present_record(plan: Plan, *, for_user: Person) -> ChangeRecord:
     """Return the record; at most `MOST_PRINTED` objects with their fields."""
-    options = options_from_json(plan.options)
+    options, changes = options_from_json(plan.options), list_rows(plan)
     run = ApplyRun.objects.filter(plan=plan).first()
     rows = list_rows(plan, ~Q(operation=Operation.UNCHANGED), with_documents=True)
     printed = [(row, others) for row, others in _group(rows, plan) if row.operation != WITHHELD]
     outcomes = _find_outcomes(run)
     return ChangeRecord(
         plan=plan,
-        target=name_target(plan, options),
+        target=name_target(plan, options, changes),
         server=plan.target.cluster.server,
         mode=name_mode(options),
         manager=name_manager(options),
@@ -177,7 +176,7 @@ def present_record(plan: Plan, *, for_user: Person) -> ChangeRecord:
         preset_changes=list_changed(plan.review, for_user=for_user),
         sentence=present_sentence(plan),
         impact=present_impact(plan),
-        high_risks=_list_high_risks(plan),
+        high_risks=_list_high_risks(plan, changes),
         decisions=list(plan.review.decisions.filter(undone_at=None).select_related("by")),
         approvals=list(plan.approvals.all()),
         comments=_print_comments(plan),

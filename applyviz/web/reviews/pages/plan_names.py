@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from django.utils.functional import Promise
-from django.utils.translation import gettext_lazy
+from collections.abc import Iterable
 
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy, ngettext
+
+from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, SetAction
 from applyviz.records.enums import ClusterKind, PlanState, ReviewState
-from applyviz.records.models import Plan
+from applyviz.records.models import ObjectChange, Plan
 from applyviz.workflow.clusters import impersonation
 
 MODE_WORDS: dict[ApplyMode, str | Promise] = {
@@ -15,6 +18,8 @@ MODE_WORDS: dict[ApplyMode, str | Promise] = {
     ApplyMode.SERVER: gettext_lazy("server-side"),
 }
 
+_NAMED_NAMESPACES = 3
+_WITHOUT_CHANGE = frozenset({Operation.UNCHANGED, Operation.LEFT_OUT, Operation.NOT_FOUND})
 
 ACTION_WORDS: dict[SetAction, str | Promise] = {
     SetAction.DELETE: gettext_lazy("delete"),
@@ -56,9 +61,21 @@ def can_wait(plan: Plan) -> bool:
     return is_applying and (cluster.kind != ClusterKind.SANDBOX or cluster.simulates_workloads)
 
 
-def name_target(plan: Plan, options: ApplyOptions) -> str:
-    """Return cluster and namespace as one text."""
-    return f"{plan.target.cluster.name} / {options.namespace}"
+def _name_namespaces(options: ApplyOptions, changes: Iterable[ObjectChange]) -> str:
+    """The namespaces of what changes, or of all objects when nothing does; the given one before any object is known."""
+    rows = list(changes)
+    if not rows:
+        return options.namespace
+    changed = [row for row in rows if row.operation not in _WITHOUT_CHANGE]
+    found = sorted({row.namespace for row in changed or rows if row.namespace})
+    if len(found) <= _NAMED_NAMESPACES:
+        return ", ".join(found)
+    return ngettext("%(n)d namespace", "%(n)d namespaces", len(found)) % {"n": len(found)}
+
+
+def name_target(plan: Plan, options: ApplyOptions, changes: Iterable[ObjectChange]) -> str:
+    """Return the cluster and the namespaces of `changes` as one text; objects without namespace add none."""
+    return " / ".join(filter(None, (plan.target.cluster.name, _name_namespaces(options, changes))))
 
 
 def name_identity(plan: Plan) -> str:

@@ -24,7 +24,7 @@ from applyviz.web.components.values import render_yaml
 from applyviz.web.reviews.pages.plan_names import name_manager, name_mode, name_target
 from applyviz.web.reviews.pane.kubectl import unbind
 from applyviz.workflow.plans.changes import read_masked
-from applyviz.workflow.plans.live_values import show_rows
+from applyviz.workflow.plans.live_values import list_rows, show_rows
 
 _PATCHES = {STRATEGIC_MERGE_PATCH: "strategic", MERGE_PATCH: "merge", JSON_PATCH: "json"}
 _BOUND = ("uid", "resourceVersion")
@@ -136,9 +136,10 @@ def _one_line(text: str) -> str:
 
 def _read_me(plan: Plan, sent: int, left_out: int) -> str:
     options = options_from_json(plan.options)
+    how = (name_target(plan, options, list_rows(plan)), str(name_mode(options)), name_manager(options))
     lines = (
         _one_line(f"{plan.review.title} #{plan.review.number}, {_('plan')} {plan.number}"),
-        " · ".join(filter(None, (name_target(plan, options), str(name_mode(options)), name_manager(options)))),
+        " · ".join(filter(None, how)),
         f"{_('plan digest')} {plan.digest}",
         "",
         _("requests.jsonl  all requests in order, one per line; values of Secrets are masked"),

@@ -14,11 +14,11 @@ from django.utils.translation import ngettext
 
 from applyviz.engine.planning.model.plan import DELETIONS, Operation
 from applyviz.engine.readiness.workloads import ROLLED_OUT
-from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import Outcome, PlanState, ReviewState, RunState, VerificationResult, VerificationState
 from applyviz.records.models import ApplyRun, Plan, Verification
 from applyviz.web.components.plan_counts import count_effects
 from applyviz.web.reviews.pages.approval_state import ApprovalState
+from applyviz.web.reviews.pages.plan_context import PlanContext
 from applyviz.web.reviews.pages.plan_names import (
     can_wait,
     is_being_planned,
@@ -374,15 +374,16 @@ def present_button(plan: Plan, approval: ApprovalState, run: ApplyRun | None) ->
             return _present_mending(plan, approval, step) or Button()
 
 
-def present_header(plan: Plan, options: ApplyOptions, approval: ApprovalState, run: ApplyRun | None) -> ReviewHeader:
+def present_header(context: PlanContext, approval: ApprovalState) -> ReviewHeader:
     """Return the sticky header."""
+    plan, options, run = context.plan, context.options, context.run
     is_open = plan.review.state == ReviewState.OPEN and not plan.review.applied_by
     has_emergency = run is None and plan.state == PlanState.COMPLETE and is_open
     return ReviewHeader(
         title=plan.review.title,
         review_id=plan.review.number,
         plan_number=plan.number,
-        target=name_target(plan, options),
+        target=name_target(plan, options, context.changes),
         mode=name_mode(options),
         manager=name_manager(options),
         identity=name_identity(plan),

@@ -66,7 +66,7 @@ def present_shell(context: PlanContext, tab: ReviewTab | None) -> Shell:
         state = replace(state, waiting=replace(state.waiting, url=""))
     events_url = reverse("reviews:plan-events", args=context.address)
     return Shell(
-        header_line=present_header(plan, context.options, state, context.run),
+        header_line=present_header(context, state),
         strip=present_strip(context),
         tabs=present_tabs(context, tab),
         progress=_present_progress(plan, context.changes),

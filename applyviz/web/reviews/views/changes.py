@@ -150,7 +150,7 @@ def _count_viewed(request: PageRequest, context: ScrollReader) -> dict[str, obje
     return {
         "viewed": sum(viewed_objects.name_object(row) in context.viewed for row in counted),
         "to_view": len(counted),
-        "header_line": present_header(context.plan, whole.options, whole.state, whole.run),
+        "header_line": present_header(whole, whole.state),
     }
 
 
