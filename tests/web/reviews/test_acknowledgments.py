@@ -226,6 +226,28 @@ def test_same_kind_at_two_levels_has_two_places(as_bob, alice):
     assert page.count("data-acknowledge") == 1
 
 
+def test_acknowledging_is_counted_in_risks_as_in_the_header_of_the_page(as_bob, alice):
+    plan = make_dangerous(alice, *(f"o{n:02}" for n in range(60)))
+    listed = as_bob.get(url(plan, "show-risks")).content.decode()
+    everywhere = f"{KIND}:{','.join(map(str, range(60)))}"
+
+    def send(*risks: str) -> str:
+        answer = as_bob.post(url(plan, "acknowledge-all"), {"risk": risks}, headers=HTMX).content.decode()
+        return re.findall('class="said">([^<]*)<', answer)[0]
+
+    assert ("Acknowledge 2 risks" in listed, "Acknowledge all 2 risks…" in listed) == (True, True)
+    assert send(everywhere, "many-objects:-1") == "Acknowledged 2 risks."
+
+
+def test_acknowledging_a_risk_of_the_plan_names_the_plan(as_bob, alice):
+    plan = make_dangerous(alice, *(f"o{n:02}" for n in range(60)))
+    form = {"kind": "many-objects", "position": -1, "back": "risks"}
+
+    answer = as_bob.post(url(plan), form, headers=HTMX).content.decode()
+
+    assert "Acknowledged for the plan." in answer
+
+
 @pytest.mark.long
 def test_long_risk_is_folded_names_every_object_and_is_acknowledged_for_all(as_bob, alice):
     plan = make_dangerous(alice, *(f"o{n:03}" for n in range(60)))

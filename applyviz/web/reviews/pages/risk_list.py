@@ -145,8 +145,8 @@ class RiskList:
 
     @property
     def open_count(self) -> int:
-        """The number of risks that one click acknowledges."""
-        return sum(len(row.open_entries) for row in self.open_rows)
+        """The number of risks that one click acknowledges, each kind once as in the header."""
+        return len({row.slug for row in self.open_rows})
 
 
 def _find_overwritten(change: engine.PlannedObject, risk: Risk) -> tuple[DiffRow, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -9,7 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from applyviz.engine.risks.model import find_kind
+from applyviz.engine.risks.model import RiskKind, find_kind
 from applyviz.records.models import Plan
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
 from applyviz.web.reviews.forms.resolutions import RiskForm, RiskPairsForm
@@ -52,10 +54,18 @@ def _render_list(request: PageRequest, plan: Plan, *, confirmation: str = "") ->
     return render(request, "reviews/_risk_answer.html" if confirmation else "reviews/_risk_list.html", parts)
 
 
-def _describe_count(count: int) -> str:
-    return ngettext("Acknowledged for %(count)d object.", "Acknowledged for %(count)d objects.", count) % {
-        "count": count
-    }
+def _describe_objects(positions: Collection[int], count: int) -> str:
+    if acknowledgments.PLAN_ITSELF in positions:
+        return _("Acknowledged for the plan.")
+    text = ngettext("Acknowledged for %(count)d object.", "Acknowledged for %(count)d objects.", count)
+    return text % {"count": count}
+
+
+def _describe_shown(shown: Mapping[RiskKind, Collection[int]], count: int) -> str:
+    """Count the acknowledged risks, as the page does, or the objects of a single one."""
+    if len(shown) == 1:
+        return _describe_objects(next(iter(shown.values())), count)
+    return ngettext("Acknowledged %(n)d risk.", "Acknowledged %(n)d risks.", len(shown)) % {"n": len(shown)}
 
 
 @requires(Action.VIEW)
@@ -73,9 +83,10 @@ def acknowledge(request: PageRequest, number: int, plan: int) -> HttpResponse:
     count = acknowledgments.acknowledge_risks(
         found, kind, by=request.user, positions=form.positions, note=form.cleaned_data["note"]
     )
+    confirmation = _describe_objects(form.positions, count)
     if is_fragment(request):
-        return _render_list(request, found, confirmation=_describe_count(count))
-    messages.success(request, _describe_count(count))
+        return _render_list(request, found, confirmation=confirmation)
+    messages.success(request, confirmation)
     return _go_back(number, plan, form)
 
 
@@ -86,9 +97,10 @@ def acknowledge_all(request: PageRequest, number: int, plan: int) -> HttpRespons
     form = RiskPairsForm(request.POST)
     note = form.cleaned_data["note"] if form.is_valid() else ""
     count = acknowledgments.acknowledge_shown(found, form.shown, by=request.user, note=note)
+    confirmation = _describe_shown(form.shown, count)
     if is_fragment(request):
-        return _render_list(request, found, confirmation=_describe_count(count))
-    messages.success(request, _describe_count(count))
+        return _render_list(request, found, confirmation=confirmation)
+    messages.success(request, confirmation)
     return redirect("reviews:show-risks", number, plan)
 
 
