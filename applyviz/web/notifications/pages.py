@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from applyviz.records.enums import DeliveryState, NotificationKind
-from applyviz.records.models import Delivery, Notification, Webhook
+from applyviz.records.models import Cluster, Delivery, Notification, Webhook
 from applyviz.web.components.badges import Appearance
 from applyviz.workflow.notifications.choices import ALWAYS_SHOWN, NotificationChannels
 from applyviz.workflow.notifications.deliveries import MAX_ATTEMPTS
@@ -101,18 +101,30 @@ def _style_of(event: NotificationKind) -> Appearance:
     return Appearance(glyph, event.label, tone)
 
 
+def _slug_of(notification: Notification) -> str:
+    return str(notification.notification_event.facts.get("cluster", ""))
+
+
+def _name_clusters(notifications: Iterable[Notification]) -> dict[str, str]:
+    """The names by slug: events keep the slug, which never changes."""
+    slugs = {_slug_of(one) for one in notifications} - {""}
+    return dict(Cluster.objects.filter(slug__in=slugs).values_list("slug", "name")) if slugs else {}
+
+
 def present_notices(notifications: Iterable[Notification]) -> list[NoticeRow]:
     """Return rows of the list."""
+    shown = list(notifications)
+    names = _name_clusters(shown)
     return [
         NoticeRow(
             style=_style_of(NotificationKind(one.notification_event.event)),
             text=render_sentence(one.notification_event),
-            cluster=str(one.notification_event.facts.get("cluster", "")),
+            cluster=names.get(slug := _slug_of(one), slug),
             at=one.notification_event.at,
             url=reverse("notifications:open-notification", args=[one.pk]),
             is_unread=one.read_at is None,
         )
-        for one in notifications
+        for one in shown
     ]
 
 

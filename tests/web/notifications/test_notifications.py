@@ -5,7 +5,8 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from applyviz.records.enums import NotificationKind
-from applyviz.records.models import Delivery, Notification, NotificationChoice, NotificationEvent, Webhook
+from applyviz.records.models import Cluster, Delivery, Notification, NotificationChoice, NotificationEvent, Webhook
+from tests.web import rows
 
 SECRET = "a-secret-of-the-webhook"
 
@@ -39,6 +40,19 @@ def test_list_shows_ones_own_and_escapes_titles(as_bob, bob, alice):
 
     assert "Upgrade &lt;the&gt; shop" in page
     assert "approved plan" not in page
+
+
+def test_list_names_the_cluster_as_it_is_called_now(as_bob, bob):
+    rows.make_cluster()
+    Cluster.objects.update(slug="demo", name="Demo sandbox")
+    for number, slug in enumerate(("demo", "gone")):
+        event = tell(bob, number).notification_event
+        event.facts = {**event.facts, "cluster": slug}
+        event.save()
+
+    page = as_bob.get("/notifications/").content.decode()
+
+    assert ("Demo sandbox ·" in page, "demo ·" in page, "gone ·" in page) == (True, False, True)
 
 
 def test_list_without_any_says_what_will_come(as_bob):
