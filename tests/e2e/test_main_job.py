@@ -159,6 +159,27 @@ def test_problems_are_told_at_once_and_the_others_go_on(sign_in):
     expect(alice.locator("[data-found]")).to_contain_text("1 object found")
 
 
+ENTRIES = """() => {
+    DataTransferItem.prototype.webkitGetAsEntry = function () {
+        const file = this.getAsFile();
+        return { isFile: true, name: file.name, file: (found) => found(file) };
+    };
+}"""
+
+
+def test_dropped_files_that_are_no_manifests_are_told(sign_in):
+    alice = sign_in("alice")
+    alice.goto("/reviews/new/")
+    alice.evaluate(ENTRIES)  # as for files of a real folder, which a script cannot drop
+
+    drop_files(alice, {"notes.txt": "to do", "good.yaml": SECRET.format(version=1)})
+    expect(alice.locator("[data-chosen] li")).to_have_text(["good.yaml"])
+
+    drop_files(alice, {"notes.txt": "to do"})
+    expect(alice.locator("[data-chosen] li")).to_have_text(["notes.txt"])
+    expect(alice.locator("[data-found]")).to_contain_text("1 problem in the manifests")
+
+
 def test_objects_and_tabs_are_reached_by_keyboard(sign_in):
     alice = sign_in("alice")
     alice.goto("/reviews/2/plans/1/changes/")

@@ -35,7 +35,10 @@ async function readDrop(transfer) {
   if (!files.length && !entries.length) return [...transfer.files];
   // A kustomization or a chart may need files of any kind; without one, manifests are all that counts.
   const takesAll = files.some((file) => KUSTOMIZATION.test(file.name) || CHART.test(file.name));
-  return takesAll ? files : files.filter((file) => MANIFEST.test(file.name) || ARCHIVE.test(file.name));
+  const manifests = files.filter((file) => MANIFEST.test(file.name) || ARCHIVE.test(file.name));
+  if (takesAll) return files;
+  // Without any manifest, the answer says what is wrong with the others; a few suffice.
+  return manifests.length ? manifests : files.slice(0, SHOWN_FILES);
 }
 
 function put(input, files) {
