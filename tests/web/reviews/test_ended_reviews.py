@@ -48,6 +48,17 @@ def test_steps_of_a_closed_review_wait_for_nobody(as_bob, refused_plan):
     assert ("Plan review closed" in after, "is next" in after, "0 of 1" in after) == (True, False, False)
 
 
+def test_approve_page_of_a_closed_review_names_nobody_who_could_approve(as_bob, plan):
+    def read() -> tuple[bool, bool]:
+        page = as_bob.get(address(plan, "confirm-plan")).content.decode()
+        return "eligible" in page, "right now" in page
+
+    before = read()
+    close()
+
+    assert (before, read()) == ((True, False), (False, False))
+
+
 def test_closed_review_offers_no_emergency_apply(as_bob, bob, plan):
     grant_role(bob, "break-glass")
     link = f'href="{address(plan, "emergency-apply")}"'

@@ -13,6 +13,7 @@ from django.utils.translation import ngettext
 
 from applyviz import clock
 from applyviz.engine.planning.model.plan import Operation
+from applyviz.records.enums import ReviewState
 from applyviz.records.models import ApplyRun, Approval, Plan
 from applyviz.web.components.badges import OBJECT_STYLES
 from applyviz.web.components.notices import Notice
@@ -37,7 +38,10 @@ class GivenRow:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalForPage:
-    """Required, given and possible approvals; with `is_spent`, only those that a run spent, and no policy."""
+    """Required, given and possible approvals.
+
+    - `is_spent`: only those that a run spent, and no policy. `is_closed`: nobody can approve any more.
+    """
 
     policy: str
     needs: tuple[str, ...]
@@ -46,6 +50,7 @@ class ApprovalForPage:
     may_more: int
     requested: tuple[ReviewerRow, ...]
     is_spent: bool = False
+    is_closed: bool = False
 
 
 def _present_given(approvals: Iterable[Approval]) -> tuple[GivenRow, ...]:
@@ -72,7 +77,8 @@ def present_approval(plan: Plan, found: Quorum, run: ApplyRun | None) -> Approva
     """Return the summary of approvals."""
     if run is not None:
         return _present_spent(run)
-    may = [person.get_username() for person in quorum.list_candidates(plan)]
+    is_closed = plan.review.state == ReviewState.CLOSED
+    may = [] if is_closed else [person.get_username() for person in quorum.list_candidates(plan)]
     return ApprovalForPage(
         policy=describe_policy(found.policy),
         needs=tuple(describe_progress(need.demand, missing=need.missing) for need in found.needs),
@@ -80,6 +86,7 @@ def present_approval(plan: Plan, found: Quorum, run: ApplyRun | None) -> Approva
         may=tuple(may[:_SHOWN]),
         may_more=max(0, len(may) - _SHOWN),
         requested=present_requested(plan.review, requested_reviewers.find_reviewers(plan, found)),
+        is_closed=is_closed,
     )
 
 
