@@ -267,7 +267,7 @@ class NotificationKind(models.TextChoices):
 class DeliveryState(models.TextChoices):
     """The state of one delivery to a webhook."""
 
-    WAITING = "waiting", _("not attempted")
+    WAITING = "waiting", _("waiting")
     DELIVERED = "delivered", _("delivered")
     GIVEN_UP = "failed", _("failed")
 

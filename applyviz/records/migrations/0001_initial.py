@@ -2650,7 +2650,7 @@ class Migration(applyviz.records.tables.TableMigration):
                 (
                     "state",
                     models.CharField(
-                        choices=[("waiting", "not attempted"), ("delivered", "delivered"), ("failed", "failed")],
+                        choices=[("waiting", "waiting"), ("delivered", "delivered"), ("failed", "failed")],
                         default="waiting",
                         max_length=16,
                     ),
