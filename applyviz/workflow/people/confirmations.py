@@ -145,11 +145,9 @@ def find_blocker(change: PendingChange, *, by: Person) -> str:
     if not administrators.is_since(by, change.asked_at):
         return _("you became an administrator after this was requested: another administrator must confirm it")
     if not access.can(change.asked_by, Action.MANAGE):
-        return _("%(name)s, who requested this, is no longer an administrator") % {
-            "name": change.asked_by.get_username()
-        }
+        return _("the requester, %(name)s, is no longer an administrator") % {"name": change.asked_by.get_username()}
     if _gains(change, change.asked_by):
-        return _("%(name)s requested this and would benefit from it") % {"name": change.asked_by.get_username()}
+        return _("the requester, %(name)s, would benefit from it") % {"name": change.asked_by.get_username()}
     return ""
 
 

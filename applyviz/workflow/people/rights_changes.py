@@ -120,9 +120,7 @@ def add_member(team: Team, person: Person, *, actors: Actors) -> TeamMember:
                 row_macs.vouch(member, actors.record(AuditAction.TEAM_CHANGED, detail, is_sole=is_sole))
                 member.save(force_insert=True)
         except IntegrityError as error:
-            raise NotPossibleError(
-                _("%(name)s is already a member of this team") % {"name": person.get_username()}
-            ) from error
+            raise NotPossibleError(_("this person is already a member of this team")) from error
     return member
 
 

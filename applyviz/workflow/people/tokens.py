@@ -123,8 +123,7 @@ def make_token(*, by: Person, account: Person, name: str, scope: TokenScope, day
     with transaction.atomic():
         if ApiToken.objects.filter(person=account, revoked_at=None, expires_at__gt=now).count() >= MOST_TOKENS:
             raise NotPossibleError(
-                _("%(name)s already has %(most)s tokens; revoke one first")
-                % {"name": account.get_username(), "most": MOST_TOKENS}
+                _("this account already has %(most)s tokens; revoke one first") % {"most": MOST_TOKENS}
             )
         token = ApiToken(
             person=account,

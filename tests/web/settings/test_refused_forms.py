@@ -91,6 +91,15 @@ def test_own_account_is_refused_as_a_member_at_the_field(as_dana):
     assert not TeamMember.objects.exists()
 
 
+def test_member_of_the_team_is_refused_without_a_changed_name(as_dana, erin):
+    as_dana.post(reverse("settings:add-member", args=["sre"]), {"person": "erin"})
+
+    answer = as_dana.post(reverse("settings:add-member", args=["sre"]), {"person": "erin"})
+
+    assert answer.status_code == 409
+    assert_shown_at(answer.content.decode(), "person", "This person is already a member of this team")
+
+
 def test_member_that_does_not_exist_is_refused_at_the_field(as_dana):
     answer = as_dana.post(reverse("settings:add-member", args=["sre"]), {"person": "nobody"})
 

@@ -176,6 +176,19 @@ def test_team_is_made_filled_and_granted(as_dana, bob):
     assert Team.objects.get(slug="sre").archived_at is not None
 
 
+def test_only_a_person_who_sees_nothing_is_said_to_see_nothing(as_dana):
+    erin = make_person("erin")
+    as_dana.post(reverse("settings:add-team"), {"slug": "sre", "name": "Site reliability"})
+
+    def read(name: str, slug: str) -> bool:
+        page = as_dana.get(reverse(f"settings:{name}", args=[slug])).content.decode()
+        return "see anything yet" in page
+
+    assert (read("show-team", "sre"), read("show-person", "erin")) == (False, True)
+    User.objects.filter(pk=erin.pk).update(is_superuser=True)
+    assert not read("show-person", "erin")
+
+
 def test_account_is_made_granted_linked_and_closed(as_dana, bob):
     made = as_dana.post(reverse("settings:add-person"), {"name": "erin", "email": "erin@example.org"})
     assert (made.status_code, "data-claim" in made.content.decode()) == (200, True)
