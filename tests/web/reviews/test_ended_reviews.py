@@ -1,4 +1,4 @@
-"""What the pages of a closed review and of a plan with a run say: nothing that would be true of an open one alone."""
+"""Pages of a closed review, and of a plan with a run, say nothing that is true only of an open one."""
 
 from dataclasses import replace
 

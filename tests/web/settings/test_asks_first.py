@@ -1,4 +1,4 @@
-"""What cannot be taken back asks first: the button is in a section that is closed until it is opened."""
+"""Actions that cannot be undone ask first: the button is in a section that is closed until a person opens it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a person entered comes back with the reason beside it: on the pages of accounts, teams and policies."""
+"""A refused form keeps its entries and names the reason beside them, on pages of accounts, teams and policies."""
 
 import re
 
@@ -31,7 +31,7 @@ def erin(db) -> User:
 
 
 def assert_shown_at(page: str, field: str, problem: str) -> None:
-    """The field is named as wrong, its message stands below it, and a summary above the form has the focus."""
+    """The field is named as wrong, its message is below it, and a summary above the form has the focus."""
     [control] = re.findall(rf'<(?:input|select|textarea)[^>]* id="id_{field}"[^>]*>', page)
     assert 'aria-invalid="true"' in control
     assert f"id_{field}_error" in control

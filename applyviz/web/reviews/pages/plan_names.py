@@ -40,7 +40,7 @@ def name_manager(options: ApplyOptions) -> str:
 
 
 def is_being_planned(plan: Plan) -> bool:
-    """Return whether people wait for a plan: nobody does once its review is closed."""
+    """Return whether people wait for a plan; they do not once its review is closed."""
     return plan.state == PlanState.PLANNING and plan.review.state != ReviewState.CLOSED
 
 

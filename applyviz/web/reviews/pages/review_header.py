@@ -104,7 +104,7 @@ def _name_asked(awaited: tuple[str, ...]) -> str:
 
 
 def _step_approved(approval: ApprovalState, *, is_required: bool) -> HeaderStep:
-    """Return the step behind which nothing is missing: who approved, or that nobody did."""
+    """Return the step when no approval is missing: the names of the approvers, or that none was given."""
     names = ", ".join(approval.approved_by)
     if names:
         return HeaderStep(_("approved"), StepState.DONE, _("by %(names)s") % {"names": names})
