@@ -134,11 +134,11 @@ def _find_objects(seen: QuerySet[Review], text: str) -> tuple[ObjectHit, ...]:
     if slash:
         asked &= Q(kind__iexact=kind)
     rows = ObjectChange.objects.filter(asked, plan__review__in=seen.values("pk")).order_by()
-    columns = ("name", "kind", "group", "namespace", "plan__target__cluster__slug")
+    columns = ("name", "kind", "group", "namespace", "plan__target__cluster__slug", "plan__target__cluster__name")
     found = {row for row in rows.values_list(*columns).distinct()[: 10 * SHOWN] if row[0].startswith(name)}
     return tuple(
-        ObjectHit(kind, namespace, name, cluster, link_object(cluster, group, kind, namespace, name))
-        for name, kind, group, namespace, cluster in sorted(found)[:SHOWN]
+        ObjectHit(kind, namespace, name, cluster, link_object(slug, group, kind, namespace, name))
+        for name, kind, group, namespace, slug, cluster in sorted(found)[:SHOWN]
     )
 
 

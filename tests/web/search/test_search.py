@@ -10,7 +10,7 @@ from django.test import Client
 
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import AuditAction, Role
-from applyviz.records.models import Review, ReviewScope
+from applyviz.records.models import Cluster, Review, ReviewScope
 from applyviz.records.sealing import Unsealed
 from applyviz.workflow.audit import trail
 from tests.builders import grant_role, make_cluster_row
@@ -38,6 +38,12 @@ def shop(alice, bob):
     run = rows.make_run(plan, bob)
     trail.record(AuditAction.REVIEW_CREATED, by=alice, about=trail.AuditSubject.of_run(run))
     return run
+
+
+def test_object_is_found_with_the_name_of_its_cluster(as_viewer, shop):
+    Cluster.objects.update(name="Shop in Oslo")
+
+    assert "Shop in Oslo" in ask(as_viewer, "frontend")
 
 
 @pytest.mark.parametrize(

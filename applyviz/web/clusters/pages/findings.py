@@ -58,7 +58,6 @@ class FindingRow:
     """One finding."""
 
     style: Appearance
-    cluster: str
     object: str
     object_url: str
     owner: OwnerChip | None
@@ -124,7 +123,6 @@ def present_finding(finding: LiveFinding, *, for_user: Person) -> FindingRow:
     owner = Owner(finding.manager, finding.operation, "", finding.subresource, "")
     return FindingRow(
         style=_STYLES[FindingSort(finding.sort)],
-        cluster=slug,
         object=f"{finding.kind} {where}{finding.name}",
         object_url=link_object(slug, finding.group, finding.kind, finding.namespace, finding.name),
         owner=present_owner(owner) if finding.manager else None,
