@@ -6,13 +6,15 @@ Only Pods themselves are defaulted, never templates.
 
 from __future__ import annotations
 
-from decimal import Decimal
-from fractions import Fraction
-from math import ceil
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from typing import Any
 
 from applyviz.engine.objects.quantities import canonical_quantity, parse_quantity, read_amount, read_form
 from applyviz.engine.objects.values import JSONObject, MutableObject
+
+_THOUSAND, _OF_64_BITS = Decimal(1000), Decimal(1 << 64)
+_MOST_DIGITS = 500
+"""The greatest exponent of a quantity that is read, and some: no integer part has more digits beyond those written."""
 
 
 def _value(text: Any) -> Decimal:
@@ -28,10 +30,13 @@ def has_fraction(text: str) -> bool:
     parsed = parse_quantity(text)
     if parsed is None:
         return False
-    thousandths = ceil(Fraction(parsed[0]) * 1000)
-    if read_form(text)[0] == "large":
-        thousandths = (thousandths + (1 << 63)) % (1 << 64) - (1 << 63)
-    return thousandths % 1000 != 0
+    # Division by a short number is linear in the digits; an integer of them is not.
+    context = Context(prec=len(text) + _MOST_DIGITS, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
+    thousandths = context.to_integral_value(context.scaleb(parsed[0], 3))
+    if read_form(text)[0] != "large":
+        return context.remainder(thousandths, _THOUSAND) != 0
+    last = int(context.remainder(thousandths, _OF_64_BITS))
+    return ((last + (1 << 63)) % (1 << 64) - (1 << 63)) % 1000 != 0
 
 
 def sum_requests(spec: JSONObject) -> dict[str, str]:
