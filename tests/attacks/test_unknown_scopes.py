@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
-from django.urls import reverse, reverse_lazy
+from django.urls import reverse
 
 from applyviz.engine.objects.errors import ClusterError
 from applyviz.records.enums import PlanState, Role, TokenScope
@@ -24,7 +24,6 @@ from tests.stories import Killed, Team, config_map
 pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
 HERE: dict[str, object] = {"cluster": "box", "namespace": "default", "is_cluster_scoped": False}
 CANARY = "acquire-northwind"
-HISTORY = reverse_lazy("history:list-entries")
 FILES = {
     f"shop/{CANARY}.yaml": "kind: ConfigMap\n  name: [\n",
     f"shop/{CANARY}-plan.yaml": config_map(a="1").replace("metadata:", "metadata:\n  namespace: shop", 1),
@@ -81,7 +80,7 @@ def test_names_of_files_wait_for_the_namespaces(
     author.force_login(team.alice)
 
     assert (plan.state, CANARY in str(plan.problems)) == (state, True)
-    assert find_shown(plan, limited, [*pages, HISTORY]) == []
+    assert find_shown(plan, limited, [*pages, reverse("history:list-entries")]) == []
     assert [limited[0].get(page).status_code for page in pages[:2]] == [200, 200]
     shown = read_text(limited[0].get(pages[0]))
     assert "Not all manifests can be read" in shown
