@@ -107,6 +107,23 @@ def test_list_of_objects_cuts_no_name(sign_in):
     assert names.evaluate_all(cut) == []
 
 
+def test_namespace_is_read_in_full_beside_a_long_name(sign_in):
+    """It tells apart objects of one name."""
+    page = sign_in("alice")
+    page.goto("/reviews/4/plans/1/changes/")
+    rows = page.locator(".master li:has(.where)")
+    rows.first.wait_for()
+
+    cut = """all => all.map(row => {
+      row.querySelector(".name").textContent = "resource-metrics-auth-reader";
+      const [where, range] = [row.querySelector(".where"), document.createRange()];
+      range.selectNodeContents(where);
+      const ends = [where, where.parentElement].map(one => one.getBoundingClientRect().right);
+      return Math.round(range.getBoundingClientRect().right) > Math.round(Math.min(...ends));
+    })"""
+    assert not any(rows.evaluate_all(cut))
+
+
 @pytest.mark.parametrize("width", [390, 1440])
 def test_label_of_a_fold_stands_beside_its_summary(sign_in, width):
     page = sign_in("alice")

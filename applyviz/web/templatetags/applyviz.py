@@ -112,7 +112,7 @@ def ticked(value: object) -> SafeString:
 
 
 # Each passes over a tag as a whole: what looks ahead for the end of a tag at every place takes quadratic time.
-_AFTER_SIGN = re.compile(r"<[^>]*>|(?<=[\w\"\]])(?P<sign>[./]|&amp;|-(?=\w))")
+_AFTER_SIGN = re.compile(r"<[^>]*>|(?<=[\w\"\]])(?P<sign>[./]|&amp;|[-:](?=\w))")
 _BEFORE_CAPITAL = re.compile(r"<[^>]*>|(?P<sign>(?<=[a-z])(?=[A-Z]))")
 
 
@@ -125,7 +125,7 @@ def _break_lines(where: re.Pattern[str], shown: SafeString) -> SafeString:
 @register.filter
 @noted_on_marks
 def breakable(value: object) -> SafeString:
-    """As `visible`, and a line may break after a dot, a slash, a dash or an ampersand of an address."""
+    """As `visible`, and a line may break after a dot, a slash, a dash, a colon or an ampersand."""
     return _break_lines(_AFTER_SIGN, visible(value))
 
 

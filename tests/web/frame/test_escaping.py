@@ -85,3 +85,4 @@ def test_visible_leaves_lines_and_letters_alone():
 
 def test_breakable_escapes_before_it_breaks():
     assert str(breakable("a.b/<i>")) == "a.<wbr>b/<wbr>&lt;i&gt;"
+    assert str(breakable("system:node https://a")) == "system:<wbr>node https://a"
