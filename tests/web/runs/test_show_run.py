@@ -105,6 +105,19 @@ def test_canceling_takes_no_get(as_bob, run):
     assert as_bob.get(reverse("runs:cancel-run", args=[run.number])).status_code == 405
 
 
+@pytest.mark.parametrize(
+    ("epoch", "outcome", "is_told"), [(1, "waiting", True), (1, "applying", False), (2, "waiting", False)]
+)
+def test_run_that_compares_before_its_first_write_says_so(as_viewer, run, epoch, outcome, is_told):
+    """A worker that continues a run does not compare the set again."""
+    ApplyRun.objects.update(epoch=epoch)
+    ObjectResult.objects.update(outcome=outcome)
+
+    text = reading.text_of(reading.read(as_viewer, url(run)))
+
+    assert ("Comparing live with the approved plan first. Nothing is written yet." in text) is is_told
+
+
 def test_steps_are_numbered_without_gaps_and_never_empty(as_viewer, alice, bob):
     change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=())
     names = ("first", "second", "third", "fourth")
@@ -155,7 +168,7 @@ def test_rules_rollout_and_retries_are_shown(as_viewer, run):
     page = as_viewer.get(url(run)).content.decode()
     pane = as_viewer.get(reverse("runs:show-result", args=[run.number, 0]), headers=HTMX).content.decode()
 
-    rules = ("8 objects at once", "continues after a failure", "up to 90 s per rollout")
+    rules = ("up to 8 objects at once", "continues after a failure", "up to 90 s per rollout")
     assert [text for text in (*rules, "2 requests", "1 retry", "Rolling out") if text not in page] == []
     assert [text for text in ("1 retry", "Rolling out", "2 of 3 pods are ready") if text not in pane] == []
 

@@ -8,6 +8,7 @@ import pytest
 
 from applyviz import clock
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
+from applyviz.engine.objects import paths
 from applyviz.engine.planning.model.plan import Operation, PlannedObject, Versions
 from applyviz.records.models import JournalEntry, ObjectResult, RolloutSample
 from applyviz.web.runs.pages.before_after import BeforeAfter, present_before_after, share_start
@@ -206,3 +207,18 @@ def test_name_of_a_field_keeps_its_dots():
     change = PlannedObject(build_change().ref, Operation.UPDATE, versions, fields=(reason,))
 
     assert present_before_after(change).field == "app.kubernetes.io/version"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("color", "metadata.annotations.color"),
+        ("addons.k8s.io/metrics-server.addons.k8s.io", "…metrics-server.addons.k8s.io"),
+        ("a" * 40, f"…{'a' * 32}"),
+    ],
+)
+def test_long_path_is_cut_at_its_beginning_and_says_so(name, shown):
+    reason = FieldReason(paths.fields("metadata", "annotations", name), FieldOperation.CHANGED, Reason.MANIFEST_SETS)
+    change = PlannedObject(build_change().ref, Operation.UPDATE, Versions(), fields=(reason,))
+
+    assert present_before_after(change).field == shown

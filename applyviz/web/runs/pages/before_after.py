@@ -68,6 +68,15 @@ def _text(value: JSONValue) -> str:
     return shown.text if len(shown.text) <= _LONGEST and not shown.is_long else ""
 
 
+def _shorten(path: str) -> str:
+    """Cut the beginning of a long path, at a sign between two names where there is one, and mark the cut."""
+    if len(path) <= _LONGEST:
+        return path
+    end = path[-_LONGEST:]
+    start = max(end.rfind(sign, 0, _LONGEST // 2) for sign in "./[")
+    return f"…{end[max(start, 0) :].lstrip('./')}"
+
+
 def present_before_after(change: PlannedObject) -> BeforeAfter:
     """Return the line of one masked change."""
     found = (reason for reason in change.fields if reason.operation in _TOLD)
@@ -89,4 +98,4 @@ def present_before_after(change: PlannedObject) -> BeforeAfter:
     if before or after:
         field = "" if shared else _name_leaf(first.path)
         return BeforeAfter(shared, before or _("unset"), after or _("unset"), field, more)
-    return BeforeAfter(field=render_path(first.path).lstrip(".")[-_LONGEST:], more=more or _("changed"))
+    return BeforeAfter(field=_shorten(render_path(first.path).lstrip(".")), more=more or _("changed"))

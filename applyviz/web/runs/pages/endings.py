@@ -34,6 +34,7 @@ _DELETED_ENDINGS: dict[RunState, str | Promise] = {
 }
 
 
+_NOT_BEGUN = (Outcome.WAITING, Outcome.LEFT_OUT, Outcome.UNCHANGED)
 # Outcomes of objects to which the run sent nothing that changes them.
 _UNTOUCHED = (Outcome.WAITING, Outcome.SKIPPED, Outcome.LEFT_OUT, Outcome.UNCHANGED)
 
@@ -44,16 +45,25 @@ def only_deletes(results: Sequence[ObjectResult]) -> bool:
     return bool(operations) and operations <= set(DELETIONS)
 
 
-def describe_ending(run: ApplyRun, results: Sequence[ObjectResult]) -> str | Promise:
-    """Return how a finished run ended, or which run it waits for, in one sentence."""
-    if run.state == RunState.QUEUED and (stop := find_stop(run.plan.target.cluster)):
+def _describe_wait(run: ApplyRun) -> str:
+    """Return what a queued run waits for; "" for a worker alone."""
+    if stop := find_stop(run.plan.target.cluster):
         return _("Waiting: %(why)s.") % {"why": sentences.describe(stop[0])}
-    before = find_run_before(run) if run.state == RunState.QUEUED else None
+    before = find_run_before(run)
     if before is not None:
         text = _("Waiting for run %(number)d, which was started earlier and changes the same objects.")
         return text % {"number": before.number}
-    if run.state == RunState.QUEUED and not has_turn(run, now=clock.now()):
+    if not has_turn(run, now=clock.now()):
         return _("Waiting: the workers are busy with other runs on this cluster.")
+    return ""
+
+
+def describe_ending(run: ApplyRun, results: Sequence[ObjectResult]) -> str | Promise:
+    """Return how a finished run ended, which run it waits for, or that it compares first, in one sentence."""
+    if run.state == RunState.QUEUED:
+        return _describe_wait(run)
+    if run.state == RunState.APPLYING and run.epoch == 1 and all(r.outcome in _NOT_BEGUN for r in results):
+        return _("Comparing live with the approved plan first. Nothing is written yet.")
     if (
         run.state == RunState.FAILED
         and run.attempt > 1

@@ -179,7 +179,8 @@ def _describe_rules(run: ApplyRun) -> tuple[str, ...]:
     """Return the rules of the run, in a few words each."""
     rules = RunRules.from_json(run.rules)
     described = [
-        ngettext("%(count)d object at once", "%(count)d objects at once", rules.at_once) % {"count": rules.at_once},
+        ngettext("%(count)d object at a time", "up to %(count)d objects at once", rules.at_once)
+        % {"count": rules.at_once},
         _("continues after a failure") if rules.carries_on else _("stops at the first failure"),
     ]
     if run.plan.options.get("action") == SetAction.DELETE:
