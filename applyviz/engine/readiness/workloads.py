@@ -85,8 +85,12 @@ def read_stateful_set(obj: JSONObject) -> tuple[str, str]:
 
 
 def read_daemon_set(obj: JSONObject) -> tuple[str, str]:
-    """Return done when every eligible node has an updated and available pod."""
-    if get_at(obj, ("status", "desiredNumberScheduled")) is None:
+    """Return done when every eligible node has an updated and available pod.
+
+    - A server stores a new DaemonSet with zero counts, which say nothing until its controller has observed it.
+    """
+    is_seen = get_at(obj, ("status", "observedGeneration")) is not None or "generation" not in obj.get("metadata", {})
+    if not is_seen or get_at(obj, ("status", "desiredNumberScheduled")) is None:
         return IN_PROGRESS, "nothing is scheduled yet"
     wanted = _count(obj, "desiredNumberScheduled")
     counts = [("currentNumberScheduled", "scheduled"), ("numberAvailable", "available"), ("numberReady", "ready")]

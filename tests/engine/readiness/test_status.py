@@ -76,6 +76,16 @@ CASES = [
     (obj("apps/v1", "DaemonSet", {}, DAEMON), State.CURRENT, "all 2 pods are ready"),
     (obj("apps/v1", "DaemonSet"), State.IN_PROGRESS, "nothing is scheduled yet"),
     (
+        obj("apps/v1", "DaemonSet", {}, dict.fromkeys(DAEMON, 0), generation=1),
+        State.IN_PROGRESS,
+        "nothing is scheduled yet",
+    ),
+    (
+        obj("apps/v1", "DaemonSet", {}, {**DAEMON, "observedGeneration": 1}, generation=1),
+        State.CURRENT,
+        "all 2 pods are ready",
+    ),
+    (
         obj("apps/v1", "DaemonSet", {}, {**DAEMON, "updatedNumberScheduled": 1}),
         State.IN_PROGRESS,
         "1 of 2 pods are updated",
