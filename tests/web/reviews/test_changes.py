@@ -325,6 +325,15 @@ def test_plan_in_the_making_shows_what_is_planned(as_alice, alice):
     assert "8 objects being planned" in page.content.decode()
 
 
+def test_plan_without_objects_yet_does_not_say_that_nothing_changes(as_alice, alice):
+    plan = rows.make_plan(alice, [], state="planning")
+    type(plan).objects.filter(pk=plan.pk).update(expected=0)
+
+    page = as_alice.get(url(plan)).content.decode()
+
+    assert ("Nothing changes." in page, page.count("No objects yet.")) == (False, 2)
+
+
 def test_list_without_objects_does_not_speak_of_a_filter(as_alice, alice):
     page = as_alice.get(url(rows.make_plan(alice, [], state="planning"))).content.decode()
 

@@ -315,6 +315,7 @@ class _Scroll:
             next_count=min(CHUNK, total - end),
             is_narrowed=self._choice.listed.is_active,
             planned_later=max(0, plan.expected - len(self._context.changes)) if plan.state == PlanState.PLANNING else 0,
+            is_complete=self._context.is_complete,
             is_deleting=self._context.options.is_deleting,
         )
 

@@ -97,6 +97,7 @@ class Chunk:
     next_count: int
     is_narrowed: bool = False
     planned_later: int = 0
+    is_complete: bool = False
     is_deleting: bool = False
 
 
