@@ -12,7 +12,7 @@ from applyviz import clock
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import ReviewState, ReviewStatus, RunState
 from applyviz.records.models import ApplyRun, Plan
-from applyviz.web.clusters.pages.cluster_health import AS_STRIPS, ClusterHealth, present_health
+from applyviz.web.clusters.pages.cluster_health import AS_ROWS, AS_STRIPS, ClusterHealth, present_health
 from applyviz.web.clusters.pages.findings import present_drifted
 from applyviz.web.components.badges import OBJECT_STYLES
 from applyviz.web.components.notices import Notice
@@ -54,6 +54,16 @@ class Home:
     def has_table(self) -> bool:
         """Whether the clusters are too many to be drawn one by one."""
         return len(self.clusters) > AS_STRIPS
+
+    @property
+    def shown_clusters(self) -> tuple[ClusterHealth, ...]:
+        """The clusters that are listed: those in trouble come first."""
+        return self.clusters[:AS_ROWS]
+
+    @property
+    def has_more_clusters(self) -> bool:
+        """Whether some clusters are not listed."""
+        return len(self.clusters) > AS_ROWS
 
     @property
     def shown(self) -> tuple[AttentionRow, ...]:

@@ -204,11 +204,18 @@ def list_moved(plans: Iterable[Plan]) -> dict[int, tuple[PlanBlocker, ...]]:
     return found
 
 
-def list_mappings(*, for_user: Visitor) -> QuerySet[IdentityMapping]:
-    """Return all mappings, ended ones too, by cluster and newest first; for administrators and auditors."""
+def list_mappings(*, for_user: Visitor, text: str = "") -> QuerySet[IdentityMapping]:
+    """Return all mappings, ended ones too, by cluster and newest first; for administrators and auditors.
+
+    - `text`: a part of the name of the cluster, of the person or the team, or of the user; "" for all.
+    """
     access.require(for_user, Action.VIEW_ACCOUNTS)
-    return IdentityMapping.objects.select_related("cluster", "person", "team", "by", "ended_by").order_by(
-        "cluster__slug", "-number"
+    names = Q(person__username__icontains=text) | Q(team__slug__icontains=text) | Q(user__icontains=text)
+    named = Q(cluster__slug__icontains=text) | names if text else Q()
+    return (
+        IdentityMapping.objects.filter(named)
+        .select_related("cluster", "person", "team", "by", "ended_by")
+        .order_by("cluster__slug", "-number")
     )
 
 

@@ -152,10 +152,16 @@ def revoke_token(token: ApiToken, *, by: Person) -> None:
         trail.record(AuditAction.TOKEN_REVOKED, by=by, about=trail.AuditSubject(), detail=_describe(token))
 
 
-def list_tokens(*, for_user: Visitor) -> QuerySet[ApiToken]:
-    """Return the person's own tokens and those of their service accounts, newest first; all tokens for managers."""
+def list_tokens(*, for_user: Visitor, text: str = "") -> QuerySet[ApiToken]:
+    """Return the person's own tokens and those of their service accounts, newest first; all tokens for managers.
+
+    - `text`: a part of the name of the token, of its account or of the owner of that; "" for all.
+    """
     person = access.require(for_user, Action.VIEW)
     rows = ApiToken.objects.select_related("person__service__owner", "made_by", "revoked_by").order_by("-id")
+    if text:
+        account = Q(person__username__icontains=text) | Q(person__service__owner__username__icontains=text)
+        rows = rows.filter(Q(name__icontains=text) | account)
     if access.can(person, Action.VIEW_ACCOUNTS):
         return rows
     return rows.filter(Q(person=person) | Q(person__service__owner=person))
@@ -192,10 +198,15 @@ def make_service_account(*, by: Person, name: str, purpose: str) -> Person:
     return made
 
 
-def list_service_accounts(*, for_user: Visitor) -> QuerySet[ServiceAccount]:
-    """Return the person's own service accounts; all for managers and auditors."""
+def list_service_accounts(*, for_user: Visitor, text: str = "") -> QuerySet[ServiceAccount]:
+    """Return the person's own service accounts; all for managers and auditors.
+
+    - `text`: a part of the name of the account or of its owner; "" for all.
+    """
     person = access.require(for_user, Action.VIEW)
-    rows = ServiceAccount.objects.select_related("person", "owner")
+    rows = ServiceAccount.objects.select_related("person", "owner").order_by("person__username")
+    if text:
+        rows = rows.filter(Q(person__username__icontains=text) | Q(owner__username__icontains=text))
     return rows if access.can(person, Action.VIEW_ACCOUNTS) else rows.filter(owner=person)
 
 

@@ -159,6 +159,19 @@ def test_more_than_twelve_clusters_are_a_table_with_sparklines(as_viewer, busy):
     assert any(label.startswith(f"{busy.name}, last 30 days: 3 runs") for label in labels)
 
 
+@pytest.mark.parametrize(("clusters", "is_cut"), [(15, False), (16, True)])
+def test_of_many_clusters_the_first_are_listed_and_all_are_a_link_away(as_viewer, busy, clusters, is_cut):
+    for number in range(1, clusters):
+        rows.make_cluster(f"cluster-{number:02}")
+
+    page = reading.read(as_viewer, "/")
+
+    [table] = [e for e in reading.find_all(page, "table") if "cluster-table" in (reading.attribute(e, "class") or "")]
+    shown = [reading.text_of(e) for e in reading.find_all(table, "a")]
+    assert len(reading.find_all(table, "svg")) == 15
+    assert ("All clusters" in shown, "15, most urgent first" in reading.text_of(page)) == (is_cut, is_cut)
+
+
 def test_most_urgent_comes_first_and_only_its_act_is_primary(as_alice, alice, bob, busy, change):
     rows.make_plan(alice, [builders.build_change()])
     failed = rows.make_plan(alice, [change])

@@ -1,16 +1,19 @@
 """Lists of accounts and teams with more rows than a page holds."""
 
+from datetime import timedelta
+
 import pytest
 from django.contrib.auth.models import User
 from django.urls import reverse
 from django.utils import timezone
 
-from applyviz.records.models import Team
-from tests.builders import add_member
+from applyviz.records.models import ApiToken, IdentityMapping, ServiceAccount, Team
+from tests.builders import add_member, make_cluster_row
 from tests.web import reading
 
 pytestmark = pytest.mark.django_db
 PEOPLE, TEAMS = reverse("settings:list-people"), reverse("settings:list-teams")
+TOKENS, IDENTITIES = reverse("settings:list-tokens"), reverse("settings:list-identities")
 
 
 @pytest.fixture
@@ -69,3 +72,69 @@ def test_teams_are_listed_in_pages(as_dana):
 
     assert ("Team 49" in first, "Team 50" in first) == (True, False)
     assert ("Team 49" in second, "Team 59" in second) == (False, True)
+
+
+@pytest.fixture
+def programs(many) -> list[ServiceAccount]:
+    """Sixty service accounts, each with a token."""
+    now = timezone.now()
+    ApiToken.objects.bulk_create(
+        ApiToken(
+            name=f"deploy-{n:02}",
+            person=person,
+            made_by=person,
+            scope="read",
+            token_hash=f"{n:064x}",
+            hint="avz_00",
+            created_at=now,
+            expires_at=now + timedelta(days=9),
+        )
+        for n, person in enumerate(many)
+    )
+    return ServiceAccount.objects.bulk_create(
+        ServiceAccount(person=person, owner=many[0], purpose="", created_at=now) for person in many
+    )
+
+
+def test_tokens_and_service_accounts_are_listed_in_pages_of_their_own(as_dana, programs):
+    first, second = show(as_dana, TOKENS), show(as_dana, f"{TOKENS}?page=2")
+    accounts = as_dana.get(f"{TOKENS}?accounts=2&page=2").content.decode()
+
+    assert ("deploy-59" in first, "deploy-09" in first, first.count("page 1 of 2")) == (True, False, 2)
+    assert ("deploy-59" in second, "deploy-09" in second) == (False, True)
+    assert ("page 2 of 2" in second, "page 1 of 2" in second) == (True, True)
+    assert 'href="?accounts=1&amp;page=2"' in accounts
+
+
+def test_token_is_found_by_its_name_and_pages_keep_the_search(as_dana, programs):
+    found = show(as_dana, f"{TOKENS}?q=deploy-59")
+    page = as_dana.get(f"{TOKENS}?q=person").content.decode()
+
+    assert ("deploy-59" in found, "deploy-58" in found) == (True, False)
+    assert 'href="?page=2&amp;q=person"' in page
+    assert "No token has “nothing” in its name, account or owner." in show(as_dana, f"{TOKENS}?q=nothing")
+
+
+def test_search_is_offered_where_a_list_has_pages(as_dana, many):
+    assert 'role="search" aria-label="API tokens"' not in as_dana.get(TOKENS).content.decode()
+
+
+def test_identities_are_listed_in_pages_and_found_by_name(as_dana, many):
+    cluster = make_cluster_row()
+    IdentityMapping.objects.bulk_create(
+        IdentityMapping(
+            cluster=cluster,
+            number=n,
+            person=person,
+            user=f"user-{n:02}",
+            groups=[],
+            since=timezone.now(),
+            ended_at=timezone.now() if n == 59 else None,
+        )
+        for n, person in enumerate(many)
+    )
+    first, found = show(as_dana, IDENTITIES), show(as_dana, f"{IDENTITIES}?q=SON-07")
+
+    assert ("user-58" in first, "user-00" in first, "user-59" in first) == (True, False, True)
+    assert ("user-07" in found, "user-08" in found, "user-59" in found) == (True, False, False)
+    assert "No mapping has “nothing” in a name." in show(as_dana, f"{IDENTITIES}?q=nothing")

@@ -26,7 +26,7 @@ from applyviz.workflow.live import scans
 from applyviz.workflow.policies import rules_from_json
 from applyviz.workflow.policies.windows import find_closed, find_opening
 
-SHOWN, AS_STRIPS = 100, 12
+SHOWN, AS_STRIPS, AS_ROWS = 100, 12, 15
 _OUTSIDE = (FindingSort.CHANGED, FindingSort.MISSING)
 _PAUSED = Appearance("!", gettext_lazy("paused"), "warn")
 _UNREAD = Appearance("×", gettext_lazy("not readable"), "remove")  # noqa: RUF001 the cross is drawn

@@ -7,7 +7,8 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
-from applyviz.web.components.forms import show_refusal
+from applyviz.web.components.forms import SearchForm, show_refusal
+from applyviz.web.components.pagers import ListPage, cut_page, keep_query
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.settings.forms.impersonation import MappingForm
 from applyviz.web.settings.pages.tokens import present_mappings
@@ -15,12 +16,23 @@ from applyviz.web.settings.views.settings_page import render_settings
 from applyviz.workflow.clusters import impersonation
 from applyviz.workflow.foundation.access import Action
 
+_PER_PAGE = 50
+
 
 @requires(Action.VIEW_ACCOUNTS)
 def list_identities(request: PageRequest) -> HttpResponse:
-    """List active and ended mappings."""
-    rows = present_mappings(impersonation.list_mappings(for_user=request.user))
-    context = {"rows": [row for row in rows if row.ended_at is None], "ended": [row for row in rows if row.ended_at]}
+    """List active and ended mappings in pages; `q` is a part of a name."""
+    text = SearchForm.read(request.GET)
+    found = impersonation.list_mappings(for_user=request.user, text=text)
+    cut = cut_page(found.filter(ended_at=None), request.GET.get("page"), _PER_PAGE)
+    ended = cut_page(found.exclude(ended_at=None), request.GET.get("ended"), _PER_PAGE)
+    page = ListPage.of(cut, present_mappings(cut.object_list), keep_query(q=text, ended=ended.number))
+    context = {
+        "text": text,
+        "page": page,
+        "rows": page.rows,
+        "ended": ListPage.of(ended, present_mappings(ended.object_list), keep_query(q=text, page=cut.number), "ended"),
+    }
     return render_settings(request, "identities", context)
 
 

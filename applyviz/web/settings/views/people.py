@@ -14,7 +14,7 @@ from applyviz.records.enums import Role
 from applyviz.records.models import PendingChange
 from applyviz.web.components.commit_identities import present_identities
 from applyviz.web.components.forms import SearchForm, show_refusal
-from applyviz.web.components.pagers import ListPage, cut_page
+from applyviz.web.components.pagers import ListPage, cut_page, keep_query
 from applyviz.web.frame import reauthentication
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.settings.forms.people import GrantForm, MailForm, MemberForm, PersonForm, TeamForm
@@ -34,8 +34,7 @@ def list_people(request: PageRequest) -> HttpResponse:
     """List accounts with their roles, in pages; `q` is a part of a name or an address."""
     text = SearchForm.read(request.GET)
     cut = cut_page(teams.list_people(for_user=request.user, text=text), request.GET.get("page"), _PER_PAGE)
-    query = f"&{urlencode({'q': text})}" if text else ""
-    page = ListPage.of(cut, present_people(cut.object_list, for_user=request.user), query)
+    page = ListPage.of(cut, present_people(cut.object_list, for_user=request.user), keep_query(q=text))
     return render_settings(request, "people", {"page": page, "text": text})
 
 

@@ -8,7 +8,8 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
 from applyviz.records.enums import TokenScope
-from applyviz.web.components.forms import show_refusal
+from applyviz.web.components.forms import SearchForm, show_refusal
+from applyviz.web.components.pagers import ListPage, cut_page, keep_query
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.settings.forms.tokens import ServiceAccountForm, TokenForm
 from applyviz.web.settings.pages.tokens import present_accounts, present_tokens
@@ -17,15 +18,27 @@ from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.people import tokens as use_cases
 
+_PER_PAGE = 50
 _COMMAND = "python3 gate.py --url {} --cluster CLUSTER --namespace NAMESPACE --title TITLE FILES…"
 
 
 @requires(Action.VIEW)
 def list_tokens(request: PageRequest) -> HttpResponse:
-    """List the person's tokens and service accounts; all of them for managers and auditors."""
+    """List the person's tokens and service accounts in pages, or all of them; `q` is a part of a name."""
+    text = SearchForm.read(request.GET)
+    cut = cut_page(use_cases.list_tokens(for_user=request.user, text=text), request.GET.get("page"), _PER_PAGE)
+    found = use_cases.list_service_accounts(for_user=request.user, text=text)
+    accounts = cut_page(found, request.GET.get("accounts"), _PER_PAGE)
+    page = ListPage.of(
+        cut, present_tokens(cut.object_list, for_user=request.user), keep_query(q=text, accounts=accounts.number)
+    )
     context = {
-        "rows": present_tokens(use_cases.list_tokens(for_user=request.user), for_user=request.user),
-        "accounts": present_accounts(use_cases.list_service_accounts(for_user=request.user)),
+        "text": text,
+        "page": page,
+        "rows": page.rows,
+        "accounts": ListPage.of(
+            accounts, present_accounts(accounts.object_list), keep_query(q=text, page=cut.number), "accounts"
+        ),
         "sees_all": access.can(request.user, Action.VIEW_ACCOUNTS),
         "can_add": access.can(request.user, Action.MANAGE_TOKENS),
         "can_add_account": access.can(request.user, Action.WRITE),
