@@ -264,6 +264,21 @@ def test_long_risk_is_folded_names_every_object_and_is_acknowledged_for_all(as_b
     assert answer.count("✓") >= 10
 
 
+def test_folded_risk_says_that_it_is_acknowledged_once_each_object_is(as_bob, alice):
+    names = [f"o{n}" for n in range(8)]
+    plan = make_dangerous(alice, *names)
+    positions = [",".join(map(str, some)) for some in (range(7), (7,))]
+
+    marks = []
+    for some in positions:
+        as_bob.post(url(plan, "acknowledge-all"), {"risk": f"{KIND}:{some}"}, headers=HTMX)
+        page = as_bob.get(url(plan, "show-risks")).content.decode()
+        [summary] = re.findall(rf'<h4 id="risk-title-{KIND}">.*?</summary>', page, re.DOTALL)
+        marks.append("acknowledged" in summary)
+
+    assert marks == [False, True]
+
+
 def test_blocked_objects_are_one_medium_risk_that_leads_to_the_conflict(as_alice, as_viewer, refused_plan):
     pages = [browser.get(url(refused_plan, "show-risks")).content.decode() for browser in (as_alice, as_viewer)]
 

@@ -107,6 +107,11 @@ class RiskRow:
         return tuple(e for e in (*self.entries, *self.rest) if e.act is not None and e.act.url and e.is_open)
 
     @property
+    def is_acknowledged(self) -> bool:
+        """Whether somebody acknowledged the risk of each object."""
+        return all(e.act is not None and e.act.noted for e in (*self.entries, *self.rest))
+
+    @property
     def open_value(self) -> str:
         """Return the form value that acknowledges them, in the format of `RiskPairsForm`: kind and positions."""
         kinds = {entry.act.kind for entry in self.open_entries if entry.act is not None}
