@@ -99,10 +99,9 @@ def show_result(request: PageRequest, number: int, position: int) -> HttpRespons
 
 @requires(Action.APPLY, "POST")
 def cancel(request: PageRequest, number: int) -> HttpResponse:
-    """Cancel a run after the object that is being written."""
+    """Cancel a run after the object that is being written; the page says so as long as it is."""
     run = use_cases.get_run(number, for_user=request.user)
     use_cases.cancel_run(run, by=request.user)
-    messages.warning(request, _("Canceling: objects in progress finish first."))
     return redirect("runs:show-run", number)
 
 

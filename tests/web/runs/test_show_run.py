@@ -101,6 +101,21 @@ def test_author_may_not_cancel(as_alice, run):
     assert as_alice.post(address).status_code == 403
 
 
+def test_run_that_is_canceled_does_not_say_that_it_is_being_canceled(as_bob, run):
+    as_bob.post(reverse("runs:cancel-run", args=[run.number]))
+    ApplyRun.objects.update(state="canceled")
+
+    page = as_bob.get(url(run)).content.decode()
+
+    assert ("Canceling" in page, "Stopping" in page, "The run was canceled." in page) == (False, False, True)
+
+
+def test_queued_run_says_that_it_waits_for_a_worker(as_viewer, run):
+    ApplyRun.objects.update(state="queued")
+
+    assert "Waiting for a worker." in as_viewer.get(url(run)).content.decode()
+
+
 def test_canceling_takes_no_get(as_bob, run):
     assert as_bob.get(reverse("runs:cancel-run", args=[run.number])).status_code == 405
 

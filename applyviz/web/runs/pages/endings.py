@@ -46,7 +46,7 @@ def only_deletes(results: Sequence[ObjectResult]) -> bool:
 
 
 def _describe_wait(run: ApplyRun) -> str:
-    """Return what a queued run waits for; "" for a worker alone."""
+    """Return what a queued run waits for."""
     if stop := find_stop(run.plan.target.cluster):
         return _("Waiting: %(why)s.") % {"why": sentences.describe(stop[0])}
     before = find_run_before(run)
@@ -55,7 +55,7 @@ def _describe_wait(run: ApplyRun) -> str:
         return text % {"number": before.number}
     if not has_turn(run, now=clock.now()):
         return _("Waiting: the workers are busy with other runs on this cluster.")
-    return ""
+    return _("Waiting for a worker.")
 
 
 def describe_ending(run: ApplyRun, results: Sequence[ObjectResult]) -> str | Promise:
