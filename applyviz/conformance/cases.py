@@ -15,6 +15,7 @@ class CaseResult:
     where it differs ("" if it agrees); `expected` and `got` are the values that differ.
 
     - `fields`: the number of fields with a statement, `caveats` of them only with a caveat.
+    - `claims`: how many single claims of what people read were judged.
     """
 
     family: str
@@ -25,3 +26,4 @@ class CaseResult:
     got: JSONValue = None
     fields: int = 0
     caveats: int = 0
+    claims: int = 0

@@ -337,8 +337,9 @@ def _is_lost(planned: Planned, path: tuple[str, ...], node: Node | None) -> bool
     applied = get_at(planned.change.versions.last_applied or _read_record(live), path, None)
     known = [*now, *(applied if isinstance(applied, list) else ())]
     ours = {planned.options.field_manager, *_RECORDS_OF_KUBECTL}
-    wrote = [e for e in _list_entries(live) if e.get("manager") not in ours and _has_part(e, fields(*path))]
-    return not is_merged and bool(wrote) and any(not any(_has(entry, k) for k in known) for entry in before)
+    others = [e for e in _list_entries(live) if e.get("manager") not in ours]
+    lost = [entry for entry in before if not any(_has(entry, k) for k in known)]
+    return not is_merged and any(_wrote(e, fields(*path), entry) for e in others for entry in lost)
 
 
 def _read_record(live: JSONObject) -> JSONValue:
@@ -347,8 +348,13 @@ def _read_record(live: JSONObject) -> JSONValue:
     return json.loads(text) if text else None
 
 
-def _has_part(entry: JSONObject, path: FieldPath) -> bool:
-    return covering.find(entry.get("fieldsV1") or {}, tuple(f"f:{element}" for element in path)) is not NOTHING
+def _wrote(entry: JSONObject, path: FieldPath, value: JSONValue) -> bool:
+    """Return whether a manager owns an entry of a list, or the whole list."""
+    owned = covering.find(entry.get("fieldsV1") or {}, tuple(f"f:{element}" for element in path))
+    if not isinstance(owned, Mapping):
+        return False
+    names = [(element[0], json.loads(element[2:])) for element in owned if element[0] in "kv"]
+    return not names or any(_has(value, part) if how == "k" else value == part for how, part in names)
 
 
 def _has(entry: JSONValue, part: JSONValue) -> bool:

@@ -6,6 +6,7 @@ Decided by calculating with and without each input, never by comparing how value
   answer of the server would be another one without that: if the live object were written as it is.
 - *the server* caused it if only its answer differs, or if it did not keep what the merge asks for. A default alone
   replaces no value of live: what removed that is said first.
+- *replaced as a whole* is true of a field of which nothing stays that only live has.
 - *from the live entry with the same key* is true where live has an entry beside it that shares a key and the value, and
   *by another entry of your manifest* where the manifest has one.
 - *lost with the deleted object* is what the manifest does not have, of an object that is deleted and created again.
@@ -63,11 +64,13 @@ _CLAIMS = (
 def judge(planned: Planned, shown: ShownObject) -> CaseResult:
     """Return the verdict on the sentences of one object."""
     wrong: list[str] = []
+    judged = 0
     if planned.change.operation not in (Operation.ERROR, Operation.BLOCKED, Operation.DELETE):
         facts = _Causes(planned)
         rows = dict.fromkeys((*shown.changes, *shown.defaults))
         wrong = [f"{render_path(row.path)}: {row.why!r}: {text}" for row in rows for text in facts.find_wrong(row)]
-    return CaseResult(FAMILY, planned.name, not wrong, "; ".join(wrong[:5]))
+        judged = facts.judged
+    return CaseResult(FAMILY, planned.name, not wrong, "; ".join(wrong[:5]), claims=judged)
 
 
 def _claim(sentence: str) -> str:
@@ -85,6 +88,7 @@ class _Causes:
         self._merged = _merge(planned)
         self._is_replaced = any(request.method == "DELETE" for request in planned.change.requests)
         self._is_server_side = planned.mode is ApplyMode.SERVER
+        self.judged = 0
         self._without = planned.cluster.write_again(planned.change) or {}
 
     def find_wrong(self, row: ShownRow) -> Iterator[str]:
@@ -103,6 +107,7 @@ class _Causes:
             yield from self._judge_moved(row)
             return
         yield from self._judge_author(claim, row)
+        self.judged += 1
         if claim == "kept" and not self._is_beside(path, self._live):
             yield "no live entry beside it has that value"
         if claim == "beside" and not self._is_beside(path, self._manifest):
@@ -161,12 +166,22 @@ class _Causes:
         written, is_null = self._find_written(path)
         if claim == "dropped" and written is not NOTHING:
             yield "the manifest has it"
+        if "Atomic field" in row.why and self._keeps_part(row.path, written):
+            yield "a part of it stays that only the live object has"
         if claim == "filled" and not self._makes_room(row.path, written):
             yield "the manifest has nothing else there"
         if claim == "null" and not is_null:
             yield "the manifest has no null there"
         if claim in ("set", "shared") and written is NOTHING:
             yield "the manifest does not have it"
+
+    def _keeps_part(self, path: FieldPath, written: JSONValue) -> bool:
+        """Return whether a map keeps a key that the manifest does not have; a default comes again in a new map."""
+        live, after = (covering.find(obj, path) for obj in (self._live, self._after))
+        if self._is_server_side or not isinstance(live, Mapping) or not isinstance(after, Mapping):
+            return False
+        others = after.keys() - written.keys() if isinstance(written, Mapping) else set()
+        return any(name in live and not covering.differs(after[name], live[name]) for name in others)
 
     def _makes_room(self, path: FieldPath, written: JSONValue) -> bool:
         """Return whether the manifest has something else there: fields for an empty value, one entry for several."""
@@ -178,7 +193,10 @@ class _Causes:
         """Return what the manifest has at a path, and whether it has a null there or above."""
         found = covering.find(self._manifest, path)
         above = (covering.find(self._manifest, path[:length]) for length in range(1, len(path) + 1))
-        is_null = any(value is None for value in above)
+        is_null = _is_null(found) or any(value is None for value in above)
+        if found is NOTHING and isinstance(twins := covering.find(self._manifest, entry := _find_entry(path)), list):
+            parts = (covering.find(twin, path[len(entry) :]) for twin in twins)  # several entries of one name
+            found = next((part for part in parts if part is not NOTHING), NOTHING)
         if found is NOTHING and path[:1] == ("f:data",) and len(path) > 1:
             found = covering.find(self._manifest, ("f:stringData", *path[1:]))
         return found, is_null
@@ -201,6 +219,11 @@ class _Causes:
         return not self._is_of_string_data(path) and not _keeps(asked, answer)
 
 
+def _is_null(value: JSONValue) -> bool:
+    """Return whether a value is null, or a map of which every field is."""
+    return value is None or (isinstance(value, Mapping) and bool(value) and all(map(_is_null, value.values())))
+
+
 def _find_entry(path: FieldPath) -> FieldPath:
     """Return the path of the list entry that has a field; the path itself without one."""
     return path[: max((n for n, element in enumerate(path, 1) if element[0] == "k"), default=len(path))]
@@ -218,6 +241,8 @@ def _keeps(asked: JSONValue, answer: JSONValue) -> bool:
         if not asked:  # the server may leave an empty list out, or put its default in place of it
             return answer is NOTHING or not answer
         return isinstance(answer, list) and len(asked) == len(answer) and all(map(_keeps, asked, answer))
+    if asked is None and answer == "":  # what a null among texts is
+        return True
     if answer is NOTHING or asked is None or not asked:
         return answer is NOTHING or not covering.differs(asked, answer)
     return not isinstance(answer, Mapping | list)

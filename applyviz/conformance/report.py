@@ -56,7 +56,7 @@ class Tally:
     """The counts of one family so far: its cases, and those that disagree.
 
     - `named`: how many cases fall under each exception, by its reason.
-    - `fields`: the number of fields with a statement, `caveats` of them only with a caveat.
+    - `fields`: the number of fields with a statement, `caveats` of them only with a caveat; `claims`: those judged.
     """
 
     total: int = 0
@@ -64,6 +64,7 @@ class Tally:
     named: Counter[str] = field(default_factory=Counter)
     fields: int = 0
     caveats: int = 0
+    claims: int = 0
 
     @property
     def agree(self) -> int:
@@ -80,6 +81,7 @@ class Tally:
         self.total += 1
         self.fields += case.fields
         self.caveats += case.caveats
+        self.claims += case.claims
         exception = None if case.agrees else find_exception(case)
         if exception is not None:
             self.named[exception.reason] += 1
@@ -109,6 +111,7 @@ class Report:
                 name: {"agree": t.agree, "total": t.total, "disagree": [c.name for c in t.disagreeing]}
                 | ({"named": dict(t.named)} if t.named else {})
                 | ({"fields": t.fields, "caveats": t.caveats} if t.fields else {})
+                | ({"claims": t.claims} if t.claims else {})
                 for name, t in self.families.items()
             }
         }
@@ -230,7 +233,7 @@ def render_case(case: CaseResult) -> str:
 
 def _render_caveats(tally: Tally) -> str:
     if not tally.fields:
-        return ""
+        return f"  {tally.claims} claims" if tally.claims else ""
     note = f"  {tally.caveats} of {tally.fields} fields with a caveat"
     return note + (f": more than {_MOST_CAVEATS} % disagree" if tally.is_vague else "")
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
-from applyviz.conformance import covering, job_pods, object_facts, reachable, repetition, traffic
+from applyviz.conformance import covering, fixed, job_pods, object_facts, reachable, repetition, traffic
 from applyviz.conformance.cases import CaseResult
 from applyviz.conformance.covering import NOTHING
 from applyviz.conformance.endings import is_gone
@@ -30,6 +30,7 @@ from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_sam
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import SERVER_SIDE_MANAGER, ApplyMode
 from applyviz.engine.schema.walk import list_leaves
+from applyviz.kubernetes.parity.equality import is_equal
 
 FAMILY = "risks"
 # Of a refused object nothing is written, so only the risks that explain a refusal are judged.
@@ -38,6 +39,8 @@ _OF_REFUSALS = frozenset(
         *("immutable-field", "unknown-field", "defaulted-sibling", "invalid-entry", "annotation-too-long"),
     }
 )
+# What only an answer of the server shows, so that no refused object has it.
+_OF_ANSWERS = frozenset({"null-defaults-again", "admission-changed", "order-churn", "secret-content"})
 _TEMPLATE = ("spec", "template")
 _ROLLED = frozenset({"Deployment", "StatefulSet", "DaemonSet"})
 _IMMUTABLE = re.compile(
@@ -169,8 +172,9 @@ class Facts:
             return False
         old, new = (get_at(obj, _TEMPLATE, None) for obj in (self.live, self.after))
         counted = ("status", "desiredNumberScheduled") if self.gvk.kind == "DaemonSet" else ("spec", "replicas")
+        is_same = is_equal if self.gvk.kind == "Deployment" else is_same_json  # the others compare spellings
         has_pods = get_at(self.live, counted, 1) != 0 and get_at(self.after, ("spec", "replicas"), 1) != 0
-        return has_pods and (self.planned.change.operation is Operation.REPLACE or not is_same_json(old, new))
+        return has_pods and (self.planned.change.operation is Operation.REPLACE or not is_same(old, new))
 
     @cached_property
     def waits(self) -> bool:
@@ -258,15 +262,21 @@ def _differ(wanted: JSONValue, found: JSONValue) -> bool:
 
 
 def _means(asked: JSONValue, answer: JSONValue) -> bool:
-    """Return whether an answer has what was asked for, perhaps with defaults, other words, or without empty values."""
+    """Return whether an answer has what was asked for, perhaps with defaults, other words, or without empty values.
+
+    - A null asks for no value.
+    """
+    if asked is None:
+        return True
     if isinstance(asked, Mapping):
-        return not asked or (
-            isinstance(answer, Mapping) and all(_means(v, answer.get(n, NOTHING)) for n, v in asked.items())
-        )
+        given = answer if isinstance(answer, Mapping) else {}
+        return all(_means(v, given.get(n, NOTHING)) for n, v in asked.items())
     if isinstance(asked, list):
         return not asked or (isinstance(answer, list) and len(asked) == len(answer) and all(map(_means, asked, answer)))
     if answer is NOTHING:
         return not asked
+    if isinstance(asked, str) and "".join(asked.splitlines()) == answer:  # base64 is stored without line breaks
+        return True
     return is_same_json(asked, answer) or is_equal_in_meaning(asked, answer)
 
 
@@ -338,17 +348,25 @@ PREDICATES: Mapping[str, Predicate] = {
 def judge(planned: Planned, shown: ShownObject) -> CaseResult:
     """Return the verdict on the risks of one object; those of a blocked one are known only without its conflicts."""
     is_open = planned.change.operation is Operation.BLOCKED
-    wrong = [] if is_open else list(find_wrong(Facts(planned), {risk.kind.slug for risk in planned.change.risks}))
-    return CaseResult(FAMILY, planned.name, not wrong, "; ".join(wrong))
+    raised, judged = {risk.kind.slug for risk in planned.change.risks}, list[str]()
+    wrong = [] if is_open else list(find_wrong(Facts(planned), raised, judged))
+    if planned.change.operation is Operation.ERROR:
+        wrong += fixed.find_free(planned)
+    return CaseResult(FAMILY, planned.name, not wrong, "; ".join(wrong), claims=len(judged))
 
 
-def find_wrong(facts: Facts, raised: set[str]) -> Iterator[str]:
-    """Yield each kind of risk that is missing or false; an object that is gone has those of a deletion."""
+def find_wrong(facts: Facts, raised: set[str], judged: list[str] | None = None) -> Iterator[str]:
+    """Yield each kind of risk that is missing or false; an object that is gone has those of a deletion.
+
+    - `judged` gets each kind of which the facts say whether the risk is there.
+    """
     if facts.ends or "prune" in raised:
         yield from (f"{kind} is missing" for kind in _OF_ENDINGS - raised)
         if not facts.ends:
             yield "prune is false"
         return
+    if facts.is_refused:
+        yield from (f"{kind} is false" for kind in sorted(_OF_ANSWERS & raised))
     for kind, predicate in PREDICATES.items():
         if facts.is_refused and kind not in _OF_REFUSALS:
             continue
@@ -357,5 +375,7 @@ def find_wrong(facts: Facts, raised: set[str]) -> Iterator[str]:
         is_so = predicate(facts)
         if facts.is_refused and not is_so:
             continue  # a server that stops at another error does not say
+        if judged is not None:
+            judged.append(kind)
         if is_so is not (kind in raised):
             yield f"{kind} is {'missing' if is_so else 'false'}"

@@ -18,6 +18,7 @@ from applyviz.conformance.covering import NOTHING
 from applyviz.conformance.endings import is_gone
 from applyviz.conformance.inputs import Planned
 from applyviz.conformance.shown import ShownObject, ShownRow
+from applyviz.engine.diff.structural import is_equal_in_meaning
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.paths import render_path
@@ -47,11 +48,13 @@ _IN_VAIN = "No changes: the server keeps the live values, although the manifest 
 
 def judge(planned: Planned, shown: ShownObject) -> CaseResult:
     """Return the verdict on what page and API show of one object."""
+    judged: list[str] = []
     if planned.change.is_ended or is_gone(planned):
         wrong = list(_judge_end(planned, shown))
     else:
-        wrong = list(dict.fromkeys(find_wrong(planned.change, shown, has_status=_has_status(planned))))
-    return CaseResult(FAMILY, planned.name, not wrong, "; ".join(wrong[:5]))
+        found = find_wrong(planned.change, shown, has_status=_has_status(planned), judged=judged)
+        wrong = list(dict.fromkeys(found))
+    return CaseResult(FAMILY, planned.name, not wrong, "; ".join(wrong[:5]), claims=len(judged))
 
 
 def _judge_end(planned: Planned, shown: ShownObject) -> Iterator[str]:
@@ -68,8 +71,13 @@ def _has_status(planned: Planned) -> bool:
     return planned.kind is not None and planned.kind.has_status
 
 
-def find_wrong(change: PlannedObject, shown: ShownObject, *, has_status: bool) -> Iterator[str]:
-    """Yield everything that is wrong about the rows of an object; `has_status`: controllers write its status."""
+def find_wrong(
+    change: PlannedObject, shown: ShownObject, *, has_status: bool, judged: list[str] | None = None
+) -> Iterator[str]:
+    """Yield everything that is wrong about the rows of an object; `has_status`: controllers write its status.
+
+    - `judged` gets the name of each row and document that was judged.
+    """
     if shown.operation != change.operation.value:
         yield f"the page says {shown.operation}, the plan {change.operation}"
     if change.operation is Operation.ERROR:
@@ -80,11 +88,12 @@ def find_wrong(change: PlannedObject, shown: ShownObject, *, has_status: bool) -
     if before is not None and change.operation is Operation.REPLACE:
         before = _drop_old(before, change.versions.manifest or {})
     after = change.versions.after if change.versions.after is not None else before
-    yield from _judge_rows(change, shown, before, after, has_status)
+    judged = [] if judged is None else judged
+    yield from _judge_rows(change, shown, before, after, has_status, judged)
     yield from _judge_counts(shown)
     yield from _judge_answered(change, shown)
     yield from _judge_operation(change, shown, before, after, has_status)
-    yield from _judge_documents(change, shown)
+    yield from _judge_documents(change, shown, judged)
 
 
 def _drop_old(before: JSONObject, manifest: JSONObject) -> JSONObject:
@@ -94,7 +103,12 @@ def _drop_old(before: JSONObject, manifest: JSONObject) -> JSONObject:
 
 
 def _judge_rows(
-    change: PlannedObject, shown: ShownObject, before: JSONObject | None, after: JSONObject | None, has_status: bool
+    change: PlannedObject,
+    shown: ShownObject,
+    before: JSONObject | None,
+    after: JSONObject | None,
+    has_status: bool,
+    judged: list[str],
 ) -> Iterator[str]:
     left, right = (covering.strip(obj, has_status=has_status) for obj in (before, after))
     moving = [row for row in (*shown.changes, *shown.defaults) if row.operation not in _STAYS]
@@ -104,6 +118,7 @@ def _judge_rows(
             yield f"{render_path(path)} has {count} rows"
     for row in dict.fromkeys((*shown.changes, *shown.defaults)):
         yield from _judge_row(row, shown, before, after)
+        judged.append(render_path(row.path))
         if row.operation == "allocated":
             yield from _judge_allocated(row, change, before, after)
     for row in sorted(moving, key=_repeats_key):  # without its keys, an entry would not be found
@@ -224,16 +239,30 @@ def _compare_records(obj: JSONObject | None) -> JSONValue:
     return sorted(map(canonical_json, kept)), _find_record(obj)
 
 
-def _judge_documents(change: PlannedObject, shown: ShownObject) -> Iterator[str]:
+def _means_same(left: JSONValue, right: JSONValue) -> bool:
+    """Return whether two values hold the same, perhaps an amount in two spellings; documents do not mark it."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(_means_same(left[n], right[n]) for n in left)
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(_means_same, left, right))
+    return not covering.differs(left, right) or (NOTHING not in (left, right) and is_equal_in_meaning(left, right))
+
+
+def _judge_documents(change: PlannedObject, shown: ShownObject, judged: list[str]) -> Iterator[str]:
     for name, document in shown.documents.items():
         version = getattr(change.versions, name)
         if _MASK in document.text or not document.is_whole or "kind" not in version:
             continue
+        judged.append(name)
         read = parse_manifests(document.text.encode("utf-8", "surrogateescape"), name).documents
         if len(read) != 1 or not is_same_json(read[0].obj, version):
             differences = covering.find_difference(version, read[0].obj if read else None)
             yield f"the document {name} is another: {next(differences, '')}"
     is_both = {"live", "after"} <= set(shown.documents)
-    moves = any(row.operation not in _STAYS for row in shown.changes)
+    versions = [obj or {} for obj in (change.versions.live, change.versions.after)]
+    moves = any(
+        row.operation not in _STAYS and not _means_same(*(covering.find(obj, row.path) for obj in versions))
+        for row in shown.changes
+    )
     if is_both and moves and not any(shown.documents[n].marked for n in ("live", "after")):
         yield "rows, and no line of the documents is marked"

@@ -94,3 +94,14 @@ spec:
     assert ("f:type", "No longer in the manifest: the server sets its default") in told
     assert ("f:targetPort", "server default") in told
     assert ("f:externalTrafficPolicy", "the server removes it after the merge") in told
+
+
+def test_map_that_keeps_a_key_of_others_is_not_replaced():
+    spec = "{selector: {a: b}, ports: [{port: 80}]}"
+    service = f"{{apiVersion: v1, kind: Service, metadata: {{name: s, namespace: shop}}, spec: {spec}}}"
+    (live,) = (document.obj for document in read_documents(service.replace("a: b", "a: c, d: e")))
+    given = ApplyInput("x", read_documents(service), (live,))
+    changed = next(one for one in plan_all(given) if one.mode is ApplyMode.CLIENT)
+
+    assert find_wrong(changed, "selector", "") == ""
+    assert "a part of it stays" in find_wrong(changed, "selector", "Atomic field: replaced as a whole")

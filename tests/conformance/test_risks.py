@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from applyviz.conformance import risks
 from applyviz.conformance.inputs import ApplyInput, Planned, plan_all, read_documents
+from applyviz.engine.objects.paths import fields
 from applyviz.engine.requests.options import ApplyMode
+from applyviz.engine.risks.immutable import IMMUTABLE_FIELD
 from applyviz.engine.risks.model import KINDS
+from applyviz.web.management.presenting import present
 from tests.conformance.unjudged import UNJUDGED
 
 DEPLOYMENT = """
@@ -227,3 +232,89 @@ def test_pods_of_a_job_that_succeeded_once_stay(mode):
     assert "job-pods-deleted" not in told
     assert list(risks.find_wrong(risks.Facts(planned), told)) == []
     assert "job-pods-deleted is false" in list(risks.find_wrong(risks.Facts(planned), {*told, "job-pods-deleted"}))
+
+
+STATEFUL = """
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: s}
+spec:
+  serviceName: a
+  selector: {matchLabels: {a: b}}
+  template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: 'c:1'}]}}
+  volumeClaimTemplates:
+  - metadata: {name: d}
+    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+"""
+
+
+def test_field_that_the_server_would_change_is_not_immutable():
+    planned = plan(STATEFUL, STATEFUL.replace("serviceName: a", "serviceName: b").replace("1Gi", "'1073741824'"))
+    claims = IMMUTABLE_FIELD.at(fields("spec", "volumeClaimTemplates"), {"field": "x", "kind": "StatefulSet"})
+    named = replace(planned, change=replace(planned.change, risks=(*planned.change.risks, claims)))
+
+    found = [risks.judge(one, present(one.change, one.options)).reason for one in (planned, named)]
+    assert found == ["", ".spec.volumeClaimTemplates is not immutable"]
+
+
+def test_refused_object_has_no_risk_of_an_answer():
+    planned = plan(DEPLOYMENT, DEPLOYMENT.replace("app: web", "app: net").replace("replicas: 2", "replicas: null"))
+
+    assert list(risks.find_wrong(risks.Facts(planned), {"immutable-field"})) == []
+    wrong = list(risks.find_wrong(risks.Facts(planned), {"immutable-field", "null-defaults-again"}))
+    assert wrong == ["null-defaults-again is false"]
+
+
+GADGETS = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gadgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Gadget, plural: gadgets}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              tags: {type: array, x-kubernetes-list-type: set, items: {type: string}}
+              ports:
+                type: array
+                x-kubernetes-list-type: map
+                x-kubernetes-list-map-keys: [port]
+                items: {type: object, required: [port], properties: {port: {type: integer}}}
+"""
+GADGET = """
+apiVersion: example.com/v1
+kind: Gadget
+metadata: {name: g, namespace: shop}
+spec: {tags: [x], ports: [{port: 1}]}
+"""
+OWNED = {
+    "one": {"f:tags": {'v:"b"': {}}, "f:ports": {'k:{"port":2}': {".": {}, "f:port": {}}}},
+    "other": {"f:tags": {'v:"x"': {}}, "f:ports": {'k:{"port":1}': {".": {}, "f:port": {}}}},
+}
+
+
+def test_lost_entry_is_that_of_the_manager_who_owns_it():
+    (definition,), (gadget,) = (tuple(d.obj for d in read_documents(text)) for text in (GADGETS, GADGET))
+    entries = [
+        {"manager": name, "operation": "Update", "apiVersion": "example.com/v1", "fieldsType": "FieldsV1",
+         "fieldsV1": {"f:spec": owned}}
+        for name, owned in OWNED.items()
+    ]  # fmt: skip
+    live = {**gadget, "spec": {"tags": ["x", "b", "c"], "ports": [{"port": 1}, {"port": 2}, {"port": 3}]}}
+    live["metadata"] = {**gadget["metadata"], "managedFields": entries}
+    given = ApplyInput("x", read_documents(GADGET), (live,), (), (definition,))
+    planned = next(plan_all(given))
+
+    lost = [risk.facts for risk in planned.change.risks if risk.kind.slug == "atomic-list-replaced"]
+    assert [(one["list"], one["lost"], one["owners"]) for one in lost] == [("tags", "1", "one"), ("ports", "1", "one")]
+    assert risks.judge(planned, present(planned.change, planned.options)).reason == ""

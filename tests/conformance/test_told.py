@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -28,6 +30,10 @@ STORIES = [
 PART = 10
 RANDOM = [(name, start) for name in ("smp3", "ssa") for start in range(0, 600, PART)]
 
+# How many single claims were judged about these reports, so that no judge asks less without anyone noticing.
+CLAIMS = json.loads((DATA.parent / "claims.json").read_text("utf-8"))
+SAMPLE = [given for path, given in REPORTED if path.parent == DATA][::8]
+
 pytestmark = pytest.mark.conformance
 
 
@@ -47,6 +53,23 @@ def judge(given: ApplyInput, families: tuple[str, ...] = SHOWN_FAMILIES) -> list
 @pytest.mark.parametrize(("path", "given"), REPORTED, ids=lambda one: one.name)
 def test_what_is_told_of_a_report_is_so(path, given):
     expect_all(judge(given), least=0 if not given.documents else 4)
+
+
+def count_claims(inputs: list[ApplyInput]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for case in (case for given in inputs for case in judge(given)):
+        counts[case.family] += case.claims
+    return counts
+
+
+def test_judges_ask_at_least_as_much_of_a_sample_as_before():
+    assert sorted(CLAIMS["sample"]) == sorted(SHOWN_FAMILIES)
+    assert Counter(CLAIMS["sample"]) <= count_claims(SAMPLE)
+
+
+@pytest.mark.long
+def test_judges_ask_at_least_as_much_of_all_reports_as_before():
+    assert Counter(CLAIMS["all"]) <= count_claims([given for _path, given in REPORTED])
 
 
 @pytest.mark.core(4)

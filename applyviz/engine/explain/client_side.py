@@ -7,7 +7,7 @@ whole sections and whole lists remove more.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from applyviz.engine.explain.reasons import FieldOperation, Reason
 from applyviz.engine.explain.rows import Row
@@ -45,7 +45,9 @@ def judge_client(versions: ObjectVersions, path: FieldPath, row: Row, manager: s
     if operation is not UNCHANGED:
         if operation is FieldOperation.CLEARED:
             return LeafExplanation(operation, *_judge_cleared(versions, path))
-        return judge_set(versions, path, operation)
+        found = judge_set(versions, path, operation)
+        is_whole = found.reason is Reason.REPLACED_WHOLE and not found.detail
+        return LeafExplanation(operation, Reason.MANIFEST_SETS) if is_whole and _is_merged(versions, path) else found
     if wanted is not MISSING:
         return _judge_same(versions, path, live, wanted)
     if live is MISSING:
@@ -63,6 +65,15 @@ def _judge_same(versions: ObjectVersions, path: FieldPath, live: JSONValue, want
         return LeafExplanation(UNCHANGED, Reason.DIRECTIVE)
     key = find_twin_key(versions, path)
     return LeafExplanation(UNCHANGED, Reason.FROM_ANOTHER_ENTRY, key) if key else AS_IT_IS
+
+
+def _is_merged(versions: ObjectVersions, path: FieldPath) -> bool:
+    """Return whether a leaf is a map that client-side apply merges key by key, although it has one owner.
+
+    - Rule: only lists are replaced whole, and what is in them; `x-kubernetes-map-type` is for server-side apply.
+    """
+    is_map = all(isinstance(column.get(path), Mapping) for column in (versions.live, versions.manifest))
+    return is_map and not _is_replaced(versions, path)
 
 
 def _judge_kept(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from applyviz.engine.diff.structural import is_equal_in_meaning
+from applyviz.engine.diff.structural import is_equal_in_meaning, is_without_breaks
 from applyviz.engine.explain.reasons import FieldOperation, Reason, Stage
 from applyviz.engine.explain.rows import Row
 from applyviz.engine.explain.versions import ObjectVersions, is_same
@@ -27,9 +26,10 @@ class LeafExplanation(NamedTuple):
     stage: Stage = Stage.MERGE
 
 
-# The server counts the templates of a DaemonSet there: it is no default, whoever removes it
-# (`pkg/apis/apps/v1/conversion.go` of k8s.io/kubernetes).
+# The server counts the templates of a DaemonSet there (`pkg/apis/apps/v1/conversion.go` of k8s.io/kubernetes).
 TEMPLATE_GENERATION = ("f:metadata", "f:annotations", "f:deprecated.daemonset.template.generation")
+# The server sets the old name of the service account of a pod to the new one.
+_ALIAS, _NAME = "f:serviceAccount", "f:serviceAccountName"
 MAKE_WAY = frozenset(
     {
         Reason.REMOVED_FROM_MANIFEST,
@@ -76,13 +76,15 @@ def judge_server(versions: ObjectVersions, path: FieldPath, row: Row) -> LeafExp
         operation is not UNCHANGED and _asks_nothing(merged, live) and is_answer_to(live, after)
     ):
         return None
+    if _holds(after, merged) and not _holds(live, merged):
+        return None  # the merge asks for another spelling, and the server takes it over
     if operation is not UNCHANGED and not _asks_nothing(merged, live) and _is_part_of(merged, after):
         return None  # the merge asks for it, and the server leaves out the rest
     if _is_emptied(versions, path, after) or (merged is None and after == ""):
         return None
     if merged is MISSING and after == {} and versions.merged.is_hollow(path):
         return None  # the server leaves out the empty maps that the merge asks for below, and the rest is this
-    if path == TEMPLATE_GENERATION and live is not MISSING and merged is MISSING:
+    if live is not MISSING and merged is MISSING and _is_followed(versions, path, after):
         return LeafExplanation(operation, Reason.SERVER_CHANGED, stage=Stage.SERVER)
     is_left = operation is UNCHANGED and path in versions.manifest
     if merged in (MISSING, None) and not is_left and _is_free(versions, path):
@@ -92,10 +94,16 @@ def judge_server(versions: ObjectVersions, path: FieldPath, row: Row) -> LeafExp
     return LeafExplanation(operation, Reason.SERVER_CHANGED, stage=Stage.SERVER)
 
 
+def _is_followed(versions: ObjectVersions, path: FieldPath, after: JSONValue) -> bool:
+    """Return whether a server sets a value by other fields, so that it is no default, whoever removes it."""
+    is_alias = path[-1] == _ALIAS and after is not MISSING and after == versions.after.get((*path[:-1], _NAME))
+    return is_alias or path == TEMPLATE_GENERATION
+
+
 def _is_free(versions: ObjectVersions, path: FieldPath) -> bool:
-    """Return whether the merge asks for nothing at or above a path; a map without fields leaves room for defaults."""
+    """Return whether the merge asks for nothing at or above a path: null and a map without fields leave room."""
     above = versions.merged.find_above(path)
-    return above is None or versions.merged.get(above) == {}
+    return above is None or versions.merged.get(above) in (None, {})
 
 
 def _is_emptied(versions: ObjectVersions, path: FieldPath, after: JSONValue) -> bool:
@@ -109,6 +117,15 @@ def _asks_nothing(merged: JSONValue, live: JSONValue) -> bool:
     return is_answer_to(merged, live) if isinstance(merged, Mapping | list) else is_same(merged, live)
 
 
+def _holds(value: JSONValue, part: JSONValue) -> bool:
+    """Return whether a value has everything that a part of it has, in the same spelling."""
+    if isinstance(value, Mapping) and isinstance(part, Mapping):
+        return all(name in value and _holds(value[name], below) for name, below in part.items())
+    if isinstance(value, list) and isinstance(part, list):
+        return len(value) == len(part) and all(map(_holds, value, part))
+    return is_same(value, part)
+
+
 def _is_part_of(asked: JSONValue, answer: JSONValue) -> bool:
     """Return whether an answer holds some fields of what was asked, and nothing else."""
     if not isinstance(asked, Mapping) or not isinstance(answer, Mapping) or not answer:
@@ -120,22 +137,24 @@ def is_answer_to(asked: JSONValue, answer: JSONValue) -> bool:
     """Return whether an answer only completes what was asked: with defaults, other spellings, or without empty values.
 
     - Rule: the server fills in defaults inside lists that are replaced whole, writes quantities in its own spelling,
-      and may leave out `[]`, `{}`, `""`, `0` and `false`.
+      and may leave out `[]`, `{}`, `""`, `0` and `false`. A null among texts is an empty text.
     """
     if answer is MISSING or answer is None:
         return asked is not MISSING and not asked
     if isinstance(asked, Mapping) and isinstance(answer, Mapping):
-        return all(is_answer_to(value, answer.get(name, MISSING)) for name, value in asked.items())
+        return all(is_answer_to(v, answer.get(n, MISSING)) or _is_default(v, answer.get(n)) for n, v in asked.items())
     if isinstance(asked, list) and isinstance(answer, list):
         return len(asked) == len(answer) and all(is_answer_to(a, b) for a, b in zip(asked, answer, strict=True))
     if isinstance(asked, Mapping | list) or isinstance(answer, Mapping | list) or asked is MISSING:
         return False
-    return is_same(asked, answer) or is_equal_in_meaning(asked, answer) or _is_unbroken(asked, answer)
+    if asked is None:
+        return answer == ""
+    return is_same(asked, answer) or is_equal_in_meaning(asked, answer) or is_without_breaks(asked, answer)
 
 
-def _is_unbroken(asked: JSONValue, answer: JSONValue) -> bool:
-    """Return whether an answer is a text without its line breaks: base64 is stored without them."""
-    return isinstance(asked, str) and "\n" in asked and re.sub(r"[\r\n]", "", asked) == answer
+def _is_default(asked: JSONValue, answer: JSONValue) -> bool:
+    """Return whether an answer is a text in place of an empty one, which a server reads as none."""
+    return asked == "" and isinstance(answer, str)
 
 
 def judge_set(versions: ObjectVersions, path: FieldPath, operation: FieldOperation) -> LeafExplanation:
@@ -159,7 +178,9 @@ def judge_set(versions: ObjectVersions, path: FieldPath, operation: FieldOperati
     if operation is FieldOperation.CHANGED and isinstance(wanted, list | dict) and wanted:
         return LeafExplanation(operation, Reason.REPLACED_WHOLE)
     if wanted is MISSING and above is not None:
-        if versions.manifest.get(above) == {}:  # the manifest asks for nothing in it, so this is a default
+        if above[-1][0] == "k":  # several entries of one name, of which the merge takes one
+            return LeafExplanation(operation, Reason.MANIFEST_SETS)
+        if versions.manifest.get(above) in (None, {}):  # the manifest asks for nothing in it, so this is a default
             return LeafExplanation(FieldOperation.DEFAULTED, Reason.SERVER_DEFAULT, stage=Stage.DEFAULTS)
         return LeafExplanation(operation, Reason.REPLACED_WHOLE, render_path(above))
     return LeafExplanation(operation, Reason.MANIFEST_SETS)
@@ -214,11 +235,16 @@ def find_twin_key(versions: ObjectVersions, path: FieldPath) -> str:
 
 
 def find_null(versions: ObjectVersions, path: FieldPath) -> FieldPath | None:
-    """Return the path of the manifest's null at or above a path."""
-    if versions.manifest.get(path) is None:
+    """Return the path of the manifest's null at or above a path; a map with nothing but nulls counts as one."""
+    if is_null(versions.manifest.get(path)):
         return path
     above = versions.manifest.find_above(path)
     return above if above is not None and versions.manifest.get(above) is None else None
+
+
+def is_null(value: JSONValue) -> bool:
+    """Return whether a value is null, or a map with nothing but nulls."""
+    return value is None or (isinstance(value, Mapping) and bool(value) and all(map(is_null, value.values())))
 
 
 def makes_room(versions: ObjectVersions, path: FieldPath) -> bool:

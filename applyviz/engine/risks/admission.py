@@ -1,14 +1,16 @@
 """Admission changed a field: the dry run returned another value than the merge.
 
 Rule: https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/ (mutating admission runs in a dry
-run too). Only fields that the manifest sets are compared; quantities are compared by amount. Other fields may follow
-one of them, as `serviceAccount` follows `serviceAccountName`, and node ports the type of a Service.
+run too). Only fields that the manifest sets are compared; quantities are compared by amount, base64 without its line
+breaks. Other fields may follow one of them, as `serviceAccount` follows `serviceAccountName`, and node ports the type
+of a Service.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from applyviz.engine.diff.structural import is_without_breaks
 from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.objects.lookups import ABSENT, find_value
 from applyviz.engine.objects.quantities import read_amount
@@ -30,7 +32,7 @@ ADMISSION_CHANGED = RiskKind(
 
 
 def _is_same(left: JSONValue, right: JSONValue) -> bool:
-    if is_same_json(left, right):
+    if is_same_json(left, right) or is_without_breaks(left, right):
         return True
     wanted = read_amount(left)
     return wanted is not None and wanted == read_amount(right)
@@ -59,10 +61,13 @@ def _is_set(subject: RiskSubject, path: PlainPath, asked: JSONValue) -> bool:
 
 def _name_answer(subject: RiskSubject, path: PlainPath) -> str:
     """Return whether the server left the value out, kept the live one, or chose another one ("")."""
-    before, now = (find_value(obj, field_path(path)) for obj in (subject.live, subject.after))
+    versions = (subject.live, subject.after)
+    before, now = (find_value(obj, field_path(path)) for obj in versions)
     if now is ABSENT or before is ABSENT:
         return "left-out" if now is ABSENT else ""
-    return "kept" if is_same_json(before, now) else ""
+    entry = path[: next((n for n, step in enumerate(path, 1) if isinstance(step, int)), len(path))]
+    # At the same place of a list, the live object may have another entry.
+    return "kept" if is_same_json(*(find_value(obj, field_path(entry)) for obj in versions)) else ""
 
 
 @rule(300)

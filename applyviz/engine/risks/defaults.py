@@ -95,8 +95,9 @@ def find_null(subject: RiskSubject) -> Iterator[Risk]:
     """Yield a field that the manifest clears with null and the server fills again: it has a value afterwards.
 
     - Values of the metadata and the status are never defaults; neither are those that other managers own.
+    - An object that the server refuses keeps its live values, which are no defaults.
     """
-    if subject.manifest is None or subject.live is None or subject.result is None:
+    if subject.is_merge_only or subject.manifest is None or subject.live is None or subject.result is None:
         return
     result = FieldFinder(subject.result)
     others = [e for e in list_entries(subject.result) if subject.is_server_side and not is_ours(e, subject)]

@@ -17,10 +17,10 @@ from applyviz.engine.objects.accessors import as_mapping
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
 from applyviz.engine.risks.advice import Advice
-from applyviz.engine.risks.kept_values import FIXED, FIXED_BUT, FIXED_ONCE_SET, Kind, Place
+from applyviz.engine.risks.kept_values import DEFAULTS, FIXED, FIXED_BUT, FIXED_ONCE_SET, Kind, Place
 from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskLevel, RiskSubject, Templates
 from applyviz.engine.risks.rules import rule
-from applyviz.engine.risks.walking import field_path, list_at, map_at, position_of
+from applyviz.engine.risks.walking import field_path, list_at, map_at, position_of, respell, root_of
 
 # The fields of a pod template that a suspended Job may change before its first start: scheduling and resources.
 _FREE_OF_SUSPENDED = ("nodeSelector", "tolerations", "schedulingGates", "affinity")
@@ -203,7 +203,7 @@ def _changes(subject: RiskSubject, live: JSONObject, result: JSONObject) -> Iter
     key = (subject.ref.gvk.group, subject.ref.gvk.kind)
     yield from (where for where in _OF_DELETIONS if get_at(subject.manifest, where) and _compare(live, result, where))
     yield from (where for where in FIXED.get(key, ()) if _compare(live, result, where))
-    once = (where for where in FIXED_ONCE_SET.get(key, ()) if get_at(live, where))
+    once = (where for where in FIXED_ONCE_SET.get(key, ()) if get_at(live, where) is not None)
     yield from (where for where in once if _compare(live, result, where))
     if key in FIXED_BUT:
         is_waiting = key == ("", "Pod") and bool(list_at(live, "spec", "schedulingGates"))
@@ -279,14 +279,22 @@ def _is_named(where: PlainPath, named: str) -> bool:
     )
 
 
+def _is_default(gvk: GroupVersionKind, live: JSONObject, where: Place) -> bool:
+    """Return whether a field has its default in the live object, so that it has it again where a merge drops it."""
+    defaults = DEFAULTS.get((gvk.group, gvk.kind), {})
+    return where in defaults and is_same_json(get_at(live, where), defaults[where])
+
+
 def _find_unanswered(subject: RiskSubject, live: JSONObject, merged: JSONObject) -> list[PlainPath]:
     """Return the immutable fields that differ where only the merge is known.
 
-    - A field that the merge drops counts only if the server refuses it, and nothing else explains the refusal.
+    - A field that the merge drops counts only if the server refuses it, and nothing else explains the refusal; one
+      that gets its live value again, as a default, does not.
     """
     changed = _list_fixed(subject, live, _fill(merged, live))
     named = [r for r in subject.refused_fields if not any(_is_named(where, r) for where in changed)]
     dropped = (where for where in _list_fixed(subject, live, merged) if where not in changed)
+    dropped = (where for where in dropped if not _is_default(subject.ref.gvk, live, tuple(map(str, where))))
     return [*changed, *(where for where in dropped if any(_is_named(where, r) for r in named))]
 
 
@@ -297,9 +305,9 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
     if live is None or result is None or subject.manifest is None or subject.is_accepted:
         return
     if subject.is_merge_only or subject.after is None:
-        found = _find_unanswered(subject, live, subject.merged or result)
+        found = _find_unanswered(subject, live, respell(subject.merged or result, live, root_of(subject)))
     else:
-        found = _list_fixed(subject, live, result)
+        found = _list_fixed(subject, live, respell(result, live, root_of(subject)))
     kind = subject.ref.gvk.kind
     for where in found:
         facts = {"field": ".".join(str(step) for step in where), "kind": kind}

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
+from applyviz.engine.objects.values import JSONValue
+
 Kind: TypeAlias = tuple[str, str]
 Place: TypeAlias = tuple[str, ...]
 
@@ -60,6 +62,28 @@ FIXED: Final[dict[Kind, tuple[Place, ...]]] = {
         ("spec", "names", "kind"),
         ("spec", "names", "plural"),
     ),
+}
+# The fields of these that get a default where a write leaves them out.
+DEFAULTS: Final[dict[Kind, dict[Place, JSONValue]]] = {
+    ("", "Pod"): {
+        ("spec", "dnsPolicy"): "ClusterFirst",
+        ("spec", "enableServiceLinks"): True,
+        ("spec", "preemptionPolicy"): "PreemptLowerPriority",
+        ("spec", "restartPolicy"): "Always",
+        ("spec", "schedulerName"): "default-scheduler",
+        ("spec", "securityContext"): {},
+        ("spec", "terminationGracePeriodSeconds"): 30,
+    },
+    ("", "PersistentVolumeClaim"): {("spec", "volumeMode"): "Filesystem"},
+    ("", "PersistentVolume"): {("spec", "volumeMode"): "Filesystem"},
+    ("apps", "StatefulSet"): {("spec", "podManagementPolicy"): "OrderedReady"},
+    ("batch", "Job"): {("spec", "completionMode"): "NonIndexed"},
+    ("storage.k8s.io", "StorageClass"): {("reclaimPolicy",): "Delete", ("volumeBindingMode",): "Immediate"},
+    ("storage.k8s.io", "CSIDriver"): {
+        ("spec", "attachRequired"): True,
+        ("spec", "volumeLifecycleModes"): ["Persistent"],
+    },
+    ("scheduling.k8s.io", "PriorityClass"): {("preemptionPolicy",): "PreemptLowerPriority"},
 }
 # The fields that may be set once and never change afterwards.
 FIXED_ONCE_SET: Final[dict[Kind, tuple[Place, ...]]] = {

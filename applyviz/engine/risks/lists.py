@@ -13,11 +13,12 @@ from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.errors import MergeError
 from applyviz.engine.objects.paths import FieldPath, element_value, render_path
+from applyviz.engine.objects.paths import value as value_step
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at, is_same_json
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.owners import list_entries, owns_at
 from applyviz.engine.risks.rules import rule
-from applyviz.engine.risks.walking import is_within, path_of, position_of, root_of
+from applyviz.engine.risks.walking import is_within, name_entry, path_of, position_of, root_of
 from applyviz.engine.schema.model import ListType, Node
 from applyviz.engine.schema.walk import find_merge_key, list_leaves
 
@@ -212,12 +213,20 @@ def _list_known(subject: RiskSubject, pair: _Pair) -> list[JSONValue]:
     return [*pair.result, *(before if isinstance(before, list) else ())]
 
 
-def _list_writers(subject: RiskSubject, pair: _Pair) -> list[str]:
-    """Return the other field managers that own the live list or parts of it, so wrote its current value."""
-    path = path_of(subject, pair.plain)
+def _list_writers(subject: RiskSubject, path: FieldPath) -> list[str]:
+    """Return the other field managers that own a live list, an entry of it or parts of it: they wrote its value."""
     own = {subject.field_manager, *_OWN_NAMES}
     entries = [e for e in list_entries(subject.live) if owns_at(e, path)]
     return sorted({str(e.get("manager")) for e in entries} - own)
+
+
+def _list_losers(subject: RiskSubject, pair: _Pair, lost: JSONValue, position: int) -> list[str]:
+    """Return the other field managers that wrote a live entry; of a list that has one owner, those of the list."""
+    path, list_type = path_of(subject, pair.plain), pair.node.list_type if pair.node is not None else None
+    if list_type is ListType.SET:
+        return _list_writers(subject, (*path, value_step(lost)))
+    name = name_entry(pair.node, lost, position)
+    return _list_writers(subject, (*path, name) if list_type is ListType.MAP and name[0] == "k" else path)
 
 
 @rule(220)
@@ -229,11 +238,12 @@ def find_replaced(subject: RiskSubject) -> Iterator[Risk]:
     for pair in _pairs(subject):
         if _is_merged(pair.node, is_server_side=subject.is_server_side):
             continue
-        writers = _list_writers(subject, pair)
-        known = _list_known(subject, pair) if writers else []
-        lost = [v for v in pair.live if not any(is_within(k, v) for k in known)]
-        if not writers or not lost:
-            continue
-        facts = {"list": str(pair.plain[-1]), "lost": str(len(lost)), "owners": ", ".join(writers)}
         path, position = path_of(subject, pair.plain), position_of(subject, pair.plain)
+        known = _list_known(subject, pair) if _list_writers(subject, path) else pair.live
+        lost = [(n, v) for n, v in enumerate(pair.live) if not any(is_within(k, v) for k in known)]
+        losers = [found for n, v in lost if (found := _list_losers(subject, pair, v, n))]
+        if not losers:
+            continue
+        owners = ", ".join(sorted({name for names in losers for name in names}))
+        facts = {"list": str(pair.plain[-1]), "lost": str(len(losers)), "owners": owners}
         yield ATOMIC_LIST_REPLACED.at(path, facts, position)

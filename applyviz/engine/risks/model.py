@@ -149,6 +149,7 @@ class RiskSubject:
     - `resource_versions`: apiVersions of this group that the cluster serves; () if unknown.
     - `taken_managers`: field managers whose Update entries this one takes over before it applies.
     - `is_merge_only`: the server refused the object or left it alone, so `merged` was not completed by defaults;
+      `is_refused`: nothing is written, whatever becomes of conflicts;
       `refused_fields`: the fields that the server names; `is_unchanged`: nothing is written; `is_forced`: an apply is
       sent with force, so that it never conflicts; `is_accepted`: the server accepted a dry run of what is sent.
     - `plural`: the resource's name; `dry_run_answer`: why the server's dry run gave no result, "" if it did.
@@ -173,6 +174,7 @@ class RiskSubject:
     taken_managers: tuple[str, ...] = ()
     dry_run_answer: str = ""
     is_merge_only: bool = False
+    is_refused: bool = False
     refused_fields: tuple[str, ...] = ()
     is_unchanged: bool = False
     is_forced: bool = False

@@ -7,6 +7,7 @@ the same manifest makes of the object after this one is calculated. Defaults ins
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -85,12 +86,17 @@ def _repeats(patch: JSONObject, after: JSONObject, at: _Place) -> Iterator[tuple
         below, before = at.enter(name), after.get(name)
         if below.node is not None and "replace" in below.node.patch_strategy:
             yield below.path, "kubectl always sends it whole"
-        elif isinstance(value, Mapping) and isinstance(before, Mapping) and value:
-            yield from _repeats(value, before, below)
+        elif isinstance(value, Mapping) and value and (isinstance(before, Mapping) or _holds_only_nulls(value, before)):
+            yield from _repeats(value, before or {}, below)
         elif isinstance(value, list) and value and below.is_merged and isinstance(before, list | None):
             yield from _repeat_entries(value, before or [], below)
         elif not _only_adds(value, before, below):
             yield below.path, _find_cause(below, value, before, is_there=name in after)
+
+
+def _holds_only_nulls(value: JSONObject, before: JSONValue) -> bool:
+    """Return whether a map is absent, and a patch has nothing but nulls for it."""
+    return before is None and all(entry is None for entry in value.values())
 
 
 def _only_adds(value: JSONValue, before: JSONValue, at: _Place) -> bool:
@@ -118,9 +124,15 @@ def _repeat_entries(entries: list[JSONValue], after: list[JSONValue], at: _Place
     key: tuple[str, ...] = (node.patch_merge_key,) if node is not None else ()
     wanted = at.value if isinstance(at.value, list) else []
     sent, kept = _index(entries, key), _index(after, key)
+    names = Counter(canonical_json(get_at(item, key)) for item in wanted)
     for index, item in enumerate(wanted):
         name = get_at(item, key)
         if isinstance(name, (Mapping, list)) or name not in sent or name not in kept:
+            continue
+        count = names.pop(canonical_json(name), 0)
+        if count != 1:
+            if count and any(part not in key for part in sent[name]):
+                yield (*at.path, index), "the manifest has another entry with the same key"
             continue
         again = {part: value for part, value in sent[name].items() if part not in key}
         entry = replace(at, path=(*at.path, index), value=item, node=node.items if node else None)

@@ -19,7 +19,7 @@ from applyviz.engine.objects.shares import scale_share
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
 from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskLevel, RiskSubject, Templates
 from applyviz.engine.risks.rules import rule
-from applyviz.engine.risks.walking import is_within, position_of
+from applyviz.engine.risks.walking import is_within, position_of, respell, root_of
 
 # By kind, the defaults of maxSurge and maxUnavailable.
 _DEFAULTS: Final[Mapping[str, tuple[JSONValue, JSONValue]]] = {
@@ -236,7 +236,9 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
     if pods == 0:
         return
     is_merge_only = subject.is_merge_only or subject.after is None
-    if not _is_template_changed(get_at(live, _TEMPLATE), get_at(result, _TEMPLATE), is_merge_only=is_merge_only):
+    # A Deployment compares amounts; a StatefulSet and a DaemonSet compare how they are written.
+    known = respell(result, live, root_of(subject)) if kind == "Deployment" else result
+    if not _is_template_changed(get_at(live, _TEMPLATE), get_at(known, _TEMPLATE), is_merge_only=is_merge_only):
         released = _find_released(kind, live, result, pods)
         if released:
             awaited = read_update_rules(kind, live).awaits

@@ -146,7 +146,7 @@ def find_same_set(subject: RiskSubject) -> Iterator[Risk]:
 @rule(280)
 def find_secret(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the risk of a changed Secret; the facts contain names of entries and never values."""
-    if subject.ref.gvk.kind != "Secret" or subject.ref.gvk.group or subject.manifest is None:
+    if subject.ref.gvk.kind != "Secret" or subject.ref.gvk.group or subject.manifest is None or subject.is_refused:
         return
     live, result = subject.live or {}, subject.result or subject.manifest
     changed = [

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from applyviz.engine.diff.structural import is_same_at
 from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.objects.errors import SourcePosition
 from applyviz.engine.objects.paths import FieldPath, PathElement, index, key
@@ -127,3 +128,17 @@ def is_within(part: JSONValue, whole: JSONValue) -> bool:
             and all(is_within(a, b) for a, b in zip(part, whole, strict=True))
         )
     return type(part) is type(whole) and bool(part == whole)
+
+
+def respell(value: JSONValue, live: JSONValue, root: Node | None, path: FieldPath = ()) -> Any:
+    """Return a version of an object with each amount as live has it, where it is the same one.
+
+    - `root`: the schema, which says what is an amount. The server compares amounts, not their spellings.
+    """
+    if isinstance(value, Mapping) and isinstance(live, Mapping):
+        return {n: respell(v, live[n], root, (*path, field_step(n))) if n in live else v for n, v in value.items()}
+    if isinstance(value, list) and isinstance(live, list):
+        pairs = zip(value, live, strict=False)
+        known = [respell(v, old, root, (*path, index(n))) for n, (v, old) in enumerate(pairs)]
+        return [*known, *value[len(known) :]]
+    return live if is_same_at(root, path, value, live) else value

@@ -161,6 +161,7 @@ def add_notes(
         plural=member.resource.plural,
         taken_managers=taken,
         dry_run_answer=change.certainty_reason,
+        is_refused=change.operation is Operation.ERROR,
         is_merge_only=change.operation in (Operation.ERROR, Operation.BLOCKED),
         refused_fields=tuple(error.field for error in change.server_errors),
         is_unchanged=change.operation is Operation.UNCHANGED,

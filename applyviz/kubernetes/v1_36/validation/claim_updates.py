@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from applyviz.engine.objects.quantities import parse_quantity
-from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
+from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
+from applyviz.kubernetes.parity.equality import is_equal
 from applyviz.kubernetes.parity.line_differences import render_differences
 from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid
 from applyviz.kubernetes.v1_36.validation.job_updates import IMMUTABLE
@@ -35,7 +36,7 @@ def validate_claim_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldEr
     if named != had_named and not _is_class_moved(obj, live):
         yield invalid(f"metadata.annotations.{_CLASS}", named, "field is immutable")
     spec, before = map(_order_fields, _align_free_fields(obj, live))
-    if not is_same_json(_without_empty(spec), _without_empty(before)):
+    if not is_equal(_without_empty(spec), _without_empty(before)):
         yield forbidden("spec", f"{_CLAIM_UPDATE}\n{render_differences(before, spec)}")
     asked, had = (_read_size(get_at(one, ("spec", "resources", "requests"))) for one in (obj, live))
     if asked < had and asked <= _read_size(get_at(live, ("status", "capacity"))):
@@ -51,7 +52,7 @@ def _read_size(amounts: JSONObject | None) -> Decimal:
 
 def _without_empty(ordered: JSONObject) -> JSONObject:
     """Return the fields of a struct as the server compares them: empty lists and maps count as missing."""
-    resources = {name: amounts or None for name, amounts in ordered["Resources"].items()}
+    resources = {name.lower(): amounts or None for name, amounts in ordered["Resources"].items()}
     return {**ordered, "AccessModes": ordered["AccessModes"] or None, "Resources": resources}
 
 

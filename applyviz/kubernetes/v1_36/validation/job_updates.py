@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from applyviz.engine.objects.values import JSONObject, is_same_json
+from applyviz.engine.objects.values import JSONObject
+from applyviz.kubernetes.parity.equality import is_equal
 from applyviz.kubernetes.parity.internal_types import print_pod_spec, print_pod_template
 from applyviz.kubernetes.parity.status import FieldError, invalid, invalid_struct
 from applyviz.kubernetes.v1_36.validation.jobs import validate_job_spec
@@ -30,14 +31,14 @@ def validate_job_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldErro
     yield from _fix("selector", spec, before)
     template, stored = spec["template"], before["template"]
     if not _is_template_mutable(live):
-        if not is_same_json(template, stored):
+        if not is_equal(template, stored):
             yield invalid_struct("spec.template", print_pod_template(template), IMMUTABLE)
-    elif not is_same_json(template["spec"], _with_mutable_fields(stored["spec"], template["spec"])):
+    elif not is_equal(template["spec"], _with_mutable_fields(stored["spec"], template["spec"])):
         yield invalid_struct("spec.template.spec", print_pod_spec(template["spec"]), IMMUTABLE)
     for name in _FIXED:  # in the order in which the server checks them
         if name not in _POLICIES:
             yield from _fix(name, spec, before)
-        elif not is_same_json(_without_empty(spec.get(name)), _without_empty(before.get(name))):
+        elif not is_equal(_without_empty(spec.get(name)), _without_empty(before.get(name))):
             yield invalid_struct(f"spec.{name}", _POLICIES[name](spec.get(name)), IMMUTABLE)
 
 
@@ -88,7 +89,7 @@ _POLICIES = {"podFailurePolicy": _as_failure_policy, "successPolicy": _as_succes
 
 
 def _fix(name: str, spec: JSONObject, before: JSONObject) -> Iterator[FieldError]:
-    if not is_same_json(spec.get(name), before.get(name)):
+    if not is_equal(spec.get(name), before.get(name)):
         yield invalid(f"spec.{name}", spec.get(name), IMMUTABLE)
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from applyviz.engine.objects.values import JSONObject, MutableObject, get_at, is_same_json
+from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
+from applyviz.kubernetes.parity.equality import is_equal
 from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid
 
 _POD_UPDATE = (
@@ -45,7 +46,7 @@ def validate_pod_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldErro
             detail = f"only deletion is allowed, but found new scheduling gate '{name}'"
             yield forbidden(f"spec.schedulingGates[{i}].name", detail)
     yield from _validate_scheduling(spec, before)
-    if not is_same_json(_without_mutable(spec, before), _without_mutable(before, before)):
+    if not is_equal(_without_mutable(spec, before), _without_mutable(before, before)):
         yield forbidden("spec", _POD_UPDATE)
 
 

@@ -1,0 +1,68 @@
+"""An amount in another spelling is no change to the server: no field is refused, and no generation counts it."""
+
+from __future__ import annotations
+
+import pytest
+
+from applyviz.conformance.inputs import ApplyInput, HeldCluster
+from applyviz.engine.objects.exchange import MERGE_PATCH, Request
+from applyviz.kubernetes.parity.equality import is_equal
+
+POD = {"spec": {"containers": [{"name": "a", "image": "a:1", "resources": {"limits": {"memory": "1Gi"}}}]}}
+LABELED = {"metadata": {"labels": {"a": "b"}}, **POD}
+CHOSEN = {"selector": {"matchLabels": {"a": "b"}}, "template": LABELED}
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ({"limits": {"memory": "1Gi"}}, {"limits": {"memory": "1073741824"}}),
+        ([{"emptyDir": {"sizeLimit": "1Gi"}}], [{"emptyDir": {"sizeLimit": 1073741824}}]),
+        ({"divisor": "0"}, {"divisor": 0}),
+        ({"a": 1, "requests": None}, {"requests": None, "a": 1}),
+    ],
+)
+def test_same_amounts_are_equal(left, right):
+    assert is_equal(left, right)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ({"limits": {"memory": "1Gi"}}, {"limits": {"memory": "1Gi", "cpu": "1"}}),
+        ({"limits": {"memory": "1Gi"}}, {"limits": {"memory": "1G"}}),
+        ({"limits": {"memory": "1Gi"}}, {"requests": {"memory": "1Gi"}}),
+        ({"limits": None}, {"limits": {"memory": "1Gi"}}),
+        ({"sizeLimit": "much"}, {"sizeLimit": "1Gi"}),
+        ({"matchLabels": {"version": "1"}}, {"matchLabels": {"version": "1.0"}}),
+        (["1"], ["1", "2"]),
+        ("1", "1.0"),
+    ],
+)
+def test_everything_else_differs_where_it_is_written_otherwise(left, right):
+    assert not is_equal(left, right)
+
+
+@pytest.mark.parametrize(
+    ("group", "plural", "kind", "spec"),
+    [
+        ("apps", "deployments", "Deployment", CHOSEN),
+        ("apps", "statefulsets", "StatefulSet", {"serviceName": "a", **CHOSEN}),
+        ("apps", "daemonsets", "DaemonSet", CHOSEN),
+    ],
+)
+def test_generation_does_not_count_another_spelling(group, plural, kind, spec):
+    cluster = HeldCluster(ApplyInput("x", ()))
+    path = f"/apis/{group}/v1/namespaces/shop/{plural}"
+    made = {"apiVersion": f"{group}/v1", "kind": kind, "metadata": {"name": "a"}, "spec": spec}
+    assert cluster.handle(Request("POST", path, body=made)).is_ok
+
+    containers = [{**POD["spec"]["containers"][0], "resources": {"limits": {"memory": "1073741824"}}}]
+    patch = {"spec": {"template": {"spec": {"containers": containers}}}}
+    answer = cluster.handle(Request("PATCH", f"{path}/a", {}, MERGE_PATCH, patch))
+
+    assert answer.is_ok
+    assert answer.body["metadata"]["generation"] == 1
+    assert answer.body["metadata"].get("annotations", {}) in ({}, {"deprecated.daemonset.template.generation": "1"})
+    found = answer.body["spec"]["template"]["spec"]["containers"][0]["resources"]
+    assert found == {"limits": {"memory": "1073741824"}}
