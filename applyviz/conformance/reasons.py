@@ -241,7 +241,7 @@ def _keeps(asked: JSONValue, answer: JSONValue) -> bool:
         if not asked:  # the server may leave an empty list out, or put its default in place of it
             return answer is NOTHING or not answer
         return isinstance(answer, list) and len(asked) == len(answer) and all(map(_keeps, asked, answer))
-    if asked is None and answer == "":  # what a null among texts is
+    if asked is None and answer in ("", "0"):  # what a null among texts, and among amounts, is
         return True
     if answer is NOTHING or asked is None or not asked:
         return answer is NOTHING or not covering.differs(asked, answer)

@@ -219,10 +219,9 @@ class Facts:
     def is_defaulted_again(self) -> bool:
         """Whether an existing object keeps a value that no other manager owns where the manifest has null."""
         root = self.planned.kind.root if self.planned.kind else None
-        nulls = [path for path, value in list_leaves(root, self.manifest).items() if value is None and path]
-        own = (p for p in nulls if p[0] not in ("f:metadata", "f:status") and not self._is_kept(p))
-        found = (covering.find(self.after, path) for path in own)
-        return self.live is not None and any(value is not NOTHING and value not in _EMPTY for value in found)
+        leaves = ((path, value) for path, value in list_leaves(root, self.manifest).items() if path)
+        own = ((p, v) for p, v in leaves if p[0] not in ("f:metadata", "f:status") and not self._is_kept(p))
+        return self.live is not None and any(_fills_null(v, covering.find(self.after, path)) for path, v in own)
 
     def _is_kept(self, path: FieldPath) -> bool:
         """Return whether a server-side apply keeps a value for the manager that owns it."""
@@ -255,6 +254,15 @@ class Facts:
         root = self.planned.kind.root if self.planned.kind else None
         paths = list_leaves(root, obj)
         return {path[:n] for path in paths for n, element in enumerate(path, 1) if element[0] == "k"}
+
+
+def _fills_null(wanted: JSONValue, found: JSONValue) -> bool:
+    """Return whether a value stands where the manifest has a null, also in a map or list that has one owner."""
+    if isinstance(wanted, Mapping):
+        return isinstance(found, Mapping) and any(_fills_null(v, found.get(n, NOTHING)) for n, v in wanted.items())
+    if isinstance(wanted, list):
+        return isinstance(found, list) and len(wanted) == len(found) and any(map(_fills_null, wanted, found))
+    return wanted is None and found is not NOTHING and found not in (*_EMPTY, "0")
 
 
 def _differ(wanted: JSONValue, found: JSONValue) -> bool:

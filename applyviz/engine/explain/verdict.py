@@ -28,6 +28,8 @@ class LeafExplanation(NamedTuple):
 
 # The server counts the templates of a DaemonSet there (`pkg/apis/apps/v1/conversion.go` of k8s.io/kubernetes).
 TEMPLATE_GENERATION = ("f:metadata", "f:annotations", "f:deprecated.daemonset.template.generation")
+NULL_TEXTS = ("", "0")
+"""What a server-side apply stores for a null among texts, and among amounts, which is no default."""
 # The server sets the old name of the service account of a pod to the new one.
 _ALIAS, _NAME = "f:serviceAccount", "f:serviceAccountName"
 MAKE_WAY = frozenset(
@@ -66,7 +68,7 @@ def find_new_entry(versions: ObjectVersions, path: FieldPath) -> str:
 
 def judge_server(versions: ObjectVersions, path: FieldPath, row: Row) -> LeafExplanation | None:
     """Return how defaults or the server changed a leaf after the merge, or None if they did not."""
-    after, live, _, _, merged, _, _, _ = row
+    after, live, wanted, _, merged, _, _, _ = row
     if is_same(merged, after):
         return None
     operation = name_operation(live, after)
@@ -76,11 +78,13 @@ def judge_server(versions: ObjectVersions, path: FieldPath, row: Row) -> LeafExp
         operation is not UNCHANGED and _asks_nothing(merged, live) and is_answer_to(live, after)
     ):
         return None
-    if _holds(after, merged) and not _holds(live, merged):
-        return None  # the merge asks for another spelling, and the server takes it over
+    if any(holds(after, merged) and not holds(live, merged) for holds in (_holds, _begins)):
+        return None  # the merge asks for another spelling or for other entries, and the server takes them over
     if operation is not UNCHANGED and not _asks_nothing(merged, live) and _is_part_of(merged, after):
         return None  # the merge asks for it, and the server leaves out the rest
-    if _is_emptied(versions, path, after) or (merged is None and after == ""):
+    is_asked = after is None and wanted is None and not is_same(merged, live)
+    is_stored = is_asked or (merged is None and after in NULL_TEXTS)
+    if _is_emptied(versions, path, after) or is_stored:  # a null is stored as one, or as what stands for it
         return None
     if merged is MISSING and after == {} and versions.merged.is_hollow(path):
         return None  # the server leaves out the empty maps that the merge asks for below, and the rest is this
@@ -126,6 +130,13 @@ def _holds(value: JSONValue, part: JSONValue) -> bool:
     return is_same(value, part)
 
 
+def _begins(value: JSONValue, part: JSONValue) -> bool:
+    """Return whether a list begins with everything that was asked for: admission adds tolerations to those of a pod."""
+    if not isinstance(value, list) or not isinstance(part, list) or not part:
+        return False
+    return len(value) > len(part) and is_answer_to(part, value[: len(part)])
+
+
 def _is_part_of(asked: JSONValue, answer: JSONValue) -> bool:
     """Return whether an answer holds some fields of what was asked, and nothing else."""
     if not isinstance(asked, Mapping) or not isinstance(answer, Mapping) or not answer:
@@ -148,13 +159,13 @@ def is_answer_to(asked: JSONValue, answer: JSONValue) -> bool:
     if isinstance(asked, Mapping | list) or isinstance(answer, Mapping | list) or asked is MISSING:
         return False
     if asked is None:
-        return answer == ""
+        return answer in NULL_TEXTS
     return is_same(asked, answer) or is_equal_in_meaning(asked, answer) or is_without_breaks(asked, answer)
 
 
 def _is_default(asked: JSONValue, answer: JSONValue) -> bool:
-    """Return whether an answer is a text in place of an empty one, which a server reads as none."""
-    return asked == "" and isinstance(answer, str)
+    """Return whether an answer is something in place of a null, or a text in place of an empty one: it is a default."""
+    return (asked is None and answer is not None) or (asked == "" and isinstance(answer, str))
 
 
 def judge_set(versions: ObjectVersions, path: FieldPath, operation: FieldOperation) -> LeafExplanation:
@@ -170,7 +181,7 @@ def judge_set(versions: ObjectVersions, path: FieldPath, operation: FieldOperati
         # Where ownership moves first, the merge starts from an answer, which holds defaults already.
         return LeafExplanation(FieldOperation.DEFAULTED, Reason.SERVER_DEFAULT, stage=Stage.DEFAULTS)
     # kubectl sends a null among the annotations as an empty text, and the server stores one for a null among texts.
-    if wanted is None and versions.merged.get(path) != "" and versions.after.get(path) not in (None, ""):
+    if wanted is None and versions.merged.get(path) != "" and versions.after.get(path) not in (None, *NULL_TEXTS):
         return LeafExplanation(FieldOperation.DEFAULTED, Reason.SERVER_DEFAULT, stage=Stage.DEFAULTS)
     entry = find_new_entry(versions, path) if operation is FieldOperation.SET else ""
     if entry:

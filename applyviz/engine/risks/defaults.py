@@ -23,7 +23,8 @@ _UNIONS = {
     ("apps", "Deployment"): (("spec", "strategy"), "Recreate", "rollingUpdate"),
     ("apps", "StatefulSet"): (("spec", "updateStrategy"), "OnDelete", "rollingUpdate"),
 }
-_EMPTY: tuple[JSONValue, ...] = (None, {}, [], "")
+# What stands for no value; a server-side apply stores "" for a null among texts, and "0" for one among amounts.
+_EMPTY: tuple[JSONValue, ...] = (None, {}, [], "", "0")
 
 _SIBLING = {
     "null": Advice.SIBLING_NULL,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
+from itertools import permutations
 from typing import Any
 
 from applyviz.engine.manifests.documents import PlainPath
@@ -27,6 +28,10 @@ _FREE_OF_SUSPENDED = ("nodeSelector", "tolerations", "schedulingGates", "affinit
 # Only a deletion writes these, whatever the kind.
 _OF_DELETIONS = (("metadata", "deletionTimestamp"), ("metadata", "deletionGracePeriodSeconds"))
 _AFFINITY = ("spec", "affinity")
+# The two fields of a claim that name its source: the server fills each from the other.
+_TWINS = {("spec", one): ("spec", other) for one, other in permutations(("dataSource", "dataSourceRef"))}
+# The taints that every pod tolerates for five minutes, by the admission plugin DefaultTolerationSeconds.
+_ADMITTED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _MISSING: Any = object()
 # What goes with an object of a kind when it is deleted, so that replacing it is not the first thing to try.
@@ -132,14 +137,28 @@ def _claim(live: JSONObject, result: JSONObject) -> Iterator[Place]:
                 yield "spec", name
 
 
+def _list_tolerations(pod: JSONObject) -> list[JSONValue]:
+    """Return the tolerations of a pod as the server compares them: without their seconds, which may change."""
+    return [_without(each, "tolerationSeconds") for each in list_at(pod, "spec", "tolerations")]
+
+
+def _comes_again(toleration: JSONValue, others: list[JSONValue]) -> bool:
+    """Return whether admission adds a toleration again: it does for two taints, unless another one tolerates them."""
+    key = get_at(toleration, ("key",))
+    added = {"key": key, "operator": "Exists", "effect": "NoExecute"}
+    is_added = key in _ADMITTED and is_same_json(toleration, added)
+    return is_added and all(get_at(other, ("key",)) not in (None, "", key) for other in others)
+
+
 def _pod(live: JSONObject, result: JSONObject) -> Iterator[Place]:
     """Yield immutable fields of a pod: of containers only images may change; tolerations may only be added."""
     for part in ("containers", "initContainers"):
         plain = [[_without(each, "image") for each in list_at(obj, "spec", part)] for obj in (live, result)]
         if not is_same_json(*plain):
             yield "spec", part
-    tolerated = list_at(result, "spec", "tolerations")
-    if any(each not in tolerated for each in list_at(live, "spec", "tolerations")):
+    tolerated = _list_tolerations(result)
+    gone = [each for each in _list_tolerations(live) if each not in tolerated]
+    if not all(_comes_again(each, tolerated) for each in gone):
         yield "spec", "tolerations"
     grace = ("spec", "terminationGracePeriodSeconds")
     if get_at(live, grace, 30) >= 0 and _compare(live, result, grace):
@@ -279,14 +298,28 @@ def _is_named(where: PlainPath, named: str) -> bool:
     )
 
 
-def _is_default(gvk: GroupVersionKind, live: JSONObject, where: Place) -> bool:
-    """Return whether a field has its default in the live object, so that it has it again where a merge drops it."""
+def _comes_back(gvk: GroupVersionKind, live: JSONObject, merged: JSONObject, where: Place) -> bool:
+    """Return whether a field that a merge drops gets its live value again: as its default, or from its twin."""
     defaults = DEFAULTS.get((gvk.group, gvk.kind), {})
+    if gvk.kind == "PersistentVolumeClaim" and where in _TWINS and get_at(merged, _TWINS[where]) is not None:
+        return True
     return where in defaults and is_same_json(get_at(live, where), defaults[where])
 
 
+def _without_empty(value: JSONValue, live: JSONValue) -> Any:
+    """Return a merge without the empty values that live lacks: a server leaves most of them out."""
+    if not isinstance(value, Mapping) or not isinstance(live, Mapping):
+        return value
+    return {name: _without_empty(below, live.get(name)) for name, below in value.items() if below or name in live}
+
+
 def _find_unanswered(subject: RiskSubject, live: JSONObject, merged: JSONObject) -> list[PlainPath]:
-    """Return the immutable fields that differ where only the merge is known.
+    """Return the immutable fields that differ where only the merge is known; empty ones only if no other does."""
+    return _find_differing(subject, live, _without_empty(merged, live)) or _find_differing(subject, live, merged)
+
+
+def _find_differing(subject: RiskSubject, live: JSONObject, merged: JSONObject) -> list[PlainPath]:
+    """Return the immutable fields that a merge changes or drops.
 
     - A field that the merge drops counts only if the server refuses it, and nothing else explains the refusal; one
       that gets its live value again, as a default, does not.
@@ -294,7 +327,7 @@ def _find_unanswered(subject: RiskSubject, live: JSONObject, merged: JSONObject)
     changed = _list_fixed(subject, live, _fill(merged, live))
     named = [r for r in subject.refused_fields if not any(_is_named(where, r) for where in changed)]
     dropped = (where for where in _list_fixed(subject, live, merged) if where not in changed)
-    dropped = (where for where in dropped if not _is_default(subject.ref.gvk, live, tuple(map(str, where))))
+    dropped = (where for where in dropped if not _comes_back(subject.ref.gvk, live, merged, tuple(map(str, where))))
     return [*changed, *(where for where in dropped if any(_is_named(where, r) for r in named))]
 
 
