@@ -16,6 +16,7 @@ from applyviz.engine.diff.yaml_text import (
     YAMLLine,
     below,
     block_mark,
+    count_lines,
     dash,
     is_block,
     name_entries,
@@ -34,6 +35,8 @@ LinePair = tuple[YAMLLine | None, YAMLLine | None]
 _ABSENT: Any = object()
 # At most this many characters of embedded YAML are parsed per object; the rest is compared by lines.
 _BUDGET = 1_000_000
+_LONG = 8
+"""Equal values of more lines may be left out."""
 
 
 def _is_filled(value: JSONValue, kind: Any) -> bool:
@@ -95,11 +98,22 @@ def _has_lines(value: JSONValue) -> bool:
     return isinstance(value, str) and "\n" in value.rstrip("\n")
 
 
-class Pairer:
-    """Pairs the lines of two objects; `looks_inside` says whether text is compared by its own fields."""
+def _leave_out(lines: Iterator[YAMLLine], value: JSONValue) -> LinePair:
+    """Return the first line of a value that is equal on both sides, in place of all its lines."""
+    head = next(lines)
+    head = head._replace(more=count_lines(value) - head.is_entry)
+    return head, head
 
-    def __init__(self, *, looks_inside: bool) -> None:
+
+class Pairer:
+    """Pairs the lines of two objects.
+
+    - `looks_inside`: text is compared by its own fields. `is_short`: a long equal value is its first line alone.
+    """
+
+    def __init__(self, *, looks_inside: bool, is_short: bool = False) -> None:
         self._looks_inside = looks_inside
+        self._is_short = is_short
         self._budget = _BUDGET
         self._is_inside = False
 
@@ -124,6 +138,8 @@ class Pairer:
             yield from ((None, line) for line in render_field(topology, name, after, path, depth))
         elif after is _ABSENT:
             yield from ((line, None) for line in render_field(topology, name, before, path, depth))
+        elif self._can_leave_out(before, after):
+            yield _leave_out(render_field(topology, name, after, path, depth), after)
         elif _is_filled(before, Mapping) and _is_filled(after, Mapping):
             head = YAMLLine(path, depth, f"{write_scalar(name)}:")
             yield head, head
@@ -137,6 +153,9 @@ class Pairer:
             yield lines[0]._replace(meaning=lines[1].text), lines[1]._replace(meaning=lines[1].text)
         else:
             yield from self._pair_values(topology, name, before, after, path, depth)
+
+    def _can_leave_out(self, before: JSONValue, after: JSONValue) -> bool:
+        return self._is_short and is_same_json(before, after) and count_lines(after) > _LONG
 
     def _pair_values(
         self, topology: Topology | None, name: str, before: JSONValue, after: JSONValue, path: FieldPath, depth: int
@@ -259,6 +278,8 @@ class Pairer:
             yield from ((None, line) for line in render_entry(topology, after, path, depth))
         elif after is _ABSENT:
             yield from ((line, None) for line in render_entry(topology, before, path, depth))
+        elif self._can_leave_out(before, after):
+            yield _leave_out(render_entry(topology, after, path, depth), after)
         elif _is_filled(before, Mapping) and _is_filled(after, Mapping) and not is_same_json(before, after):
             yield from _dash(self.pair_maps(topology, before, after, path, depth + 1), depth)
         else:

@@ -65,17 +65,17 @@ class TextDiffRow(NamedTuple):
         side = self.after or self.before
         return side.line.path if side is not None else ()
 
+    @property
+    def more(self) -> int:
+        """The number of equal rows after this one that are not there."""
+        return self.after.line.more if self.after is not None else 0
+
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Hidden rows that are equal on both sides."""
+    """The number of hidden rows that are equal on both sides."""
 
-    rows: tuple[TextDiffRow, ...]
-
-    @property
-    def count(self) -> int:
-        """The number of hidden rows."""
-        return len(self.rows)
+    count: int
 
 
 def diff_lines(
@@ -84,13 +84,27 @@ def diff_lines(
     *,
     root: Node | None = None,
     looks_inside: bool = True,
+    is_short: bool = False,
+    most: int | None = None,
 ) -> tuple[TextDiffRow, ...]:
     """Return all rows of two objects side by side; None is no object.
 
     - `looks_inside`: compare text that is JSON or YAML on both sides by its fields instead of its lines.
+    - `is_short`: of a long value that is equal on both sides there is only the first row, which counts the others.
+    - `most`: the rows end with the differing one of that number; None for all rows.
     """
-    pairs = Pairer(looks_inside=looks_inside).pair_maps(of_root(root), before or {}, after or {}, (), 0)
-    return tuple(_number(pairs))
+    pairer = Pairer(looks_inside=looks_inside, is_short=is_short)
+    pairs = pairer.pair_maps(of_root(root), before or {}, after or {}, (), 0)
+    return tuple(_end_after(_number(pairs), most))
+
+
+def _end_after(rows: Iterable[TextDiffRow], most: int | None) -> Iterator[TextDiffRow]:
+    count = 0
+    for row in rows:
+        yield row
+        count += row.state is not LineState.SAME
+        if count == most:
+            return
 
 
 def fold_rows(
@@ -107,20 +121,22 @@ def fold_rows(
             shown[first:last] = b"\x01" * (last - first)
     folded: list[TextDiffRow | Fold] = []
     hidden: list[TextDiffRow] = []
+    more = 0
     for row, is_shown in zip(rows, shown, strict=True):
         if not is_shown:
             hidden.append(row)
             continue
-        folded.extend(_close_fold(hidden))
-        hidden = []
+        folded.extend(_close_fold(hidden, more))
+        hidden, more = [], row.more
         folded.append(row)
-    folded.extend(_close_fold(hidden))
+    folded.extend(_close_fold(hidden, more))
     return tuple(folded)
 
 
-def _close_fold(hidden: list[TextDiffRow]) -> Iterable[TextDiffRow | Fold]:
+def _close_fold(hidden: list[TextDiffRow], more: int) -> Iterable[TextDiffRow | Fold]:
     # A fold takes one line itself, so a single row is never hidden.
-    return [Fold(tuple(hidden))] if len(hidden) > 1 else hidden
+    count = more + sum(1 + row.more for row in hidden)
+    return [Fold(count)] if count > 1 else hidden
 
 
 def unify_rows(rows: Iterable[TextDiffRow]) -> tuple[TextDiffRow, ...]:
@@ -151,6 +167,7 @@ def _number(pairs: Iterable[LinePair]) -> Iterator[TextDiffRow]:
         right += after is not None
         if before is not None and after is not None and _is_same_line(before, after):
             yield TextDiffRow(LineState.SAME, DiffLine(before, left), DiffLine(after, right))
+            left, right = left + before.more, right + after.more
         elif before is not None and after is not None:
             pair = (before.text, after.text)
             sides = DiffLine(before, left, pair=pair), DiffLine(after, right, pair=pair, side=1)

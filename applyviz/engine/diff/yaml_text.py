@@ -38,7 +38,7 @@ class YAMLLine(NamedTuple):
 
     `is_entry`: it begins a list entry, so its text begins with `- `. `meaning` is its canonical spelling, "" if that is
     the text itself: lines of equal meaning are equal. `inside`: the text below it is printed as `json` or `yaml`, or
-    with `escapes` for invisible characters.
+    with `escapes` for invisible characters. `more` lines of its value follow that are not there, equal on both sides.
     """
 
     path: FieldPath
@@ -47,6 +47,7 @@ class YAMLLine(NamedTuple):
     is_entry: bool = False
     meaning: str = ""
     inside: str = ""
+    more: int = 0
 
     def __str__(self) -> str:
         return "  " * self.depth + self.text
@@ -139,6 +140,19 @@ def render_field(topology: Topology | None, name: str, value: Any, path: FieldPa
 def _mean(before: str, value: JSONValue) -> str:
     """Return the canonical spelling of a line whose scalar has several spellings."""
     return before + write_scalar(str(value)) if isinstance(value, Plain) and value.is_text else ""
+
+
+def count_lines(value: JSONValue) -> int:
+    """Return how many lines a map or list has, without the line of its name; 0 for an empty one and for a scalar."""
+    if isinstance(value, Mapping):
+        return sum(1 + (count_lines(below) or _count_block(below)) for below in value.values())
+    if isinstance(value, list):
+        return sum(count_lines(entry) or 1 for entry in value)
+    return 0
+
+
+def _count_block(value: JSONValue) -> int:
+    return value.rstrip("\n").count("\n") + 1 if isinstance(value, str) and is_block(value) else 0
 
 
 def block_mark(text: str) -> str:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from applyviz.engine.diff.text import Fold, diff_lines, fold_rows, unify_rows
 from applyviz.engine.diff.words import Part, align, mark_words
-from applyviz.engine.diff.yaml_text import render_yaml, write_scalar
+from applyviz.engine.diff.yaml_text import count_lines, render_lines, render_yaml, write_scalar
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.schema import builtin
@@ -142,7 +142,29 @@ def test_equal_parts_are_folded():
     rows = fold_rows(diff_lines(before, {**before, "k10": "x"}), context=2)
 
     assert picture(rows) == "… 8\n  k08: 8\n  k09: 9\n- k10: [10]\n+ k10: [x]\n  k11: 11\n  k12: 12\n… 7\n"
-    assert fold_rows(diff_lines(before, before)) == (Fold(diff_lines(before, before)),)
+    assert fold_rows(diff_lines(before, before)) == (Fold(len(diff_lines(before, before))),)
+
+
+def test_long_equal_values_are_their_first_line_and_the_number_of_the_others():
+    same = {"properties": {f"p{n}": {"type": "string", "enum": ["a", "b"]} for n in range(9)}, "items": [["a"] * 9]}
+    before = {"list": [{"name": "one", "of": same}, {"name": "two", "size": 1}], "map": same, "text": "a"}
+    after = {"list": [{"name": "one", "of": same}, {"name": "two", "size": 2}], "map": same, "text": "b"}
+    whole, short = (fold_rows(diff_lines(before, after, is_short=is_short), context=1) for is_short in (False, True))
+
+    lengths = [sum(row.count if isinstance(row, Fold) else 1 for row in rows) for rows in (whole, short)]
+    assert lengths == [count_lines(after)] * 2
+    assert picture(short) == (
+        "… 59\n  - name: two\n-   size: [1]\n+   size: [2]\n  map:\n… 56\n- text: [a]\n+ text: [b]\n"
+    )
+    assert [rows[-1].after.number for rows in (whole, short)] == [count_lines(after)] * 2
+
+
+def test_rows_end_with_the_last_differing_one_that_is_asked_for():
+    before, after = ({"k": [f"{side}{n}" for n in range(50)], "a": [1] * 50} for side in "xy")
+
+    rows = diff_lines(before, after, most=3)
+
+    assert [row.state for row in rows] == ["same"] * 52 + ["changed"] * 3
 
 
 def test_one_column_has_removed_before_added():
@@ -210,3 +232,16 @@ def test_quantities_of_one_amount_are_the_same_line():
     (cpu,) = [r for r in rows if r.after and r.after.line.path[-1] == "f:cpu"]
     assert (cpu.before.line.text, cpu.after.line.text) == ('cpu: "1000m"', 'cpu: "1"')
     assert any(r.state != "same" for r in diff_lines({"cpu": "1000m"}, {"cpu": "1"}))
+
+
+_LEAVES = st.one_of(
+    st.none(), st.integers(), st.text(max_size=5), st.lists(st.text("ab\n ", max_size=4)).map("\n".join)
+)
+_TREES = st.recursive(
+    _LEAVES, lambda below: st.one_of(st.lists(below), st.dictionaries(st.text("abc", max_size=2), below)), max_leaves=20
+)
+
+
+@given(_TREES)
+def test_lines_are_counted_as_they_are_written(tree):
+    assert count_lines(tree) == len(list(render_lines(None, tree)))

@@ -33,7 +33,7 @@ from applyviz.web.reviews.pages.approval_state import link_conflict
 from applyviz.web.reviews.pages.plan_context import PlanContext, link_objects
 from applyviz.web.reviews.pages.risks import name_place
 from applyviz.web.reviews.pages.strip import RiskCounts, count_risks
-from applyviz.web.reviews.pane.diff_lines import DiffRow, diff_at
+from applyviz.web.reviews.pane.diff_lines import COUNTED, DiffRow, diff_at
 from applyviz.workflow.approvals.acknowledgments import PLAN_ITSELF
 from applyviz.workflow.approvals.viewed_objects import must_be_viewed, name_object
 from applyviz.workflow.foundation import sentences
@@ -59,6 +59,7 @@ Acts = Mapping[tuple[int, RiskKind], AcknowledgeAction]
 class RiskEntry:
     """One object that has a risk; `name` is empty for a risk of the plan as a whole.
 
+    - `more_lines`: so many lines are left out; with `has_uncounted` perhaps more.
     - `is_watched`: its object counts as viewed once the lines of all its high risks were on the screen.
     """
 
@@ -70,6 +71,7 @@ class RiskEntry:
     texts: tuple[str, ...]
     lines: tuple[DiffRow, ...] = ()
     more_lines: int = 0
+    has_uncounted: bool = False
     diff_url: str = ""
     act: AcknowledgeAction | None = None
     resolve_url: str = ""
@@ -173,7 +175,7 @@ def _find_lines(change: engine.PlannedObject, risk: Risk) -> tuple[DiffRow, ...]
         return ()
     if risk.kind is FORCED:
         return _find_overwritten(change, risk)
-    return diff_at(change, risk.path)
+    return diff_at(change, risk.path, most=None if risk.kind in _DECIDED_BY_ADDITIONS else COUNTED)
 
 
 def _choose_lines(lines: Sequence[DiffRow], kind: RiskKind) -> tuple[DiffRow, ...]:
@@ -194,7 +196,8 @@ def _present_entry(
     if len(found) > TEXTS:
         more = len(found) - TEXTS
         texts.append(ngettext("and %(n)d more field", "and %(n)d more fields", more) % {"n": more})
-    lines = [line for risk in shown for line in _find_lines(change, risk)] if level is not RiskLevel.INFO else []
+    parts = [_find_lines(change, risk) for risk in shown] if level is not RiskLevel.INFO else []
+    lines = [line for part in parts for line in part]
     chosen = _choose_lines(lines, kind)
     return RiskEntry(
         position=row.position,
@@ -205,6 +208,7 @@ def _present_entry(
         texts=tuple(texts),
         lines=chosen,
         more_lines=len(lines) - len(chosen),
+        has_uncounted=kind not in _DECIDED_BY_ADDITIONS and any(len(part) >= COUNTED for part in parts),
         diff_url=link_alone(plan, row.position, "diff") if len(chosen) < len(lines) else "",
         act=acts.get((row.position, kind)),
     )

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from django.utils.functional import Promise
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
 
 from applyviz.engine.diff.text import DiffLine, Fold, LineState, diff_lines, fold_rows, unify_rows
 from applyviz.engine.diff.text import TextDiffRow as PairedRow
@@ -29,6 +29,8 @@ from applyviz.workflow.plans.changes import find_root
 
 _NOISE = frozenset({"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink"})
 PAGE, SHOWN, OF_MANIFEST = 600, 24, 200
+COUNTED = 400
+"""So many differing lines of a value are counted: a new version of a custom resource differs in thousands."""
 LOOKED_INTO = 40_000
 _MARK, _BLANKS = "…", (" ", "\t", "\n")
 _INSIDE: Mapping[str, str | Promise] = {
@@ -217,16 +219,18 @@ def diff_values(name: str, before: JSONValue, after: JSONValue, *, has_diff: boo
     """
     if before is ABSENT or after is ABSENT or (_is_short(before) and _is_short(after)):
         return ()
-    hidden = 0
+    hidden, is_cut = 0, False
     rows = _look_inside(name, before, after)
     if not rows:
         if isinstance(before, str) and isinstance(after, str):
             before, after, hidden = _find_window(before, after)
-        rows = fold_rows(_compare_lines(name, before, after), context=1)
+        compared = _compare_lines(name, before, after)
+        is_cut = sum(row.state is not LineState.SAME for row in compared) >= COUNTED
+        rows = fold_rows(compared, context=1)
     shown = list(_present_rows(rows[:SHOWN], _NO_GUTTER))
     hidden += _count_lines(rows[SHOWN:])
     if hidden:
-        shown.append(_state_rest(hidden, has_diff=has_diff))
+        shown.append(_state_rest(hidden, has_diff=has_diff, is_cut=is_cut))
     return tuple(shown)
 
 
@@ -237,15 +241,17 @@ def _compare_lines(name: str, before: JSONValue, after: JSONValue) -> tuple[Pair
     """
     begun = [f"{_MARK}\n{text}" for text in (before, after) if isinstance(text, str) and text[:1] in _BLANKS]
     if len(begun) < 2 or not all(map(is_block, begun)):
-        return unify_rows(diff_lines({name: before}, {name: after}, looks_inside=False))
+        return unify_rows(diff_lines({name: before}, {name: after}, looks_inside=False, is_short=True, most=COUNTED))
     rows = unify_rows(diff_lines({name: begun[0]}, {name: begun[1]}, looks_inside=False))
     mark = next(n for n, row in enumerate(rows) if row.after is not None and row.after.line.text == _MARK)
     return (*rows[:mark], *rows[mark + 1 :])  # the line of its name before it is two, if the end differs
 
 
-def _state_rest(hidden: int, *, has_diff: bool = False) -> DiffRow:
+def _state_rest(hidden: int, *, has_diff: bool = False, is_cut: bool = False) -> DiffRow:
     text = ngettext("%(n)d more line", "%(n)d more lines", hidden)
-    if has_diff:
+    if is_cut:
+        text = gettext("at least %(n)d more lines: see the diff") if has_diff else gettext("at least %(n)d more lines")
+    elif has_diff:
         text = ngettext("%(n)d more line: see the diff", "%(n)d more lines: see the diff", hidden)
     return DiffRow("fold", fold=text % {"n": hidden}, is_rest=True)
 
@@ -311,9 +317,10 @@ def _is_short(value: JSONValue) -> bool:
     return len(str(value)) <= SHORT
 
 
-def diff_at(change: PlannedObject, path: FieldPath) -> tuple[DiffRow, ...]:
+def diff_at(change: PlannedObject, path: FieldPath, *, most: int | None = None) -> tuple[DiffRow, ...]:
     """Return the differing lines at a path of an object, without their neighbors; empty when nothing differs.
 
+    - `most`: with so many lines or more, there may be others.
     - Without a path it compares the whole object; its metadata only when nothing else differs.
     """
     live, after = (
@@ -329,7 +336,8 @@ def diff_at(change: PlannedObject, path: FieldPath) -> tuple[DiffRow, ...]:
         before, then = ({k: v for k, v in side.items() if k != "metadata"} for side in (live, after))
         if before == then:
             before, then = dict(live), dict(after)
-    rows = [row for row in unify_rows(diff_lines(before, then)) if row.state is not LineState.SAME]
+    found = unify_rows(diff_lines(before, then, is_short=True, most=most))
+    rows = [row for row in found if row.state is not LineState.SAME]
     return _dedent(tuple(_present_rows(rows, _NO_GUTTER)))
 
 

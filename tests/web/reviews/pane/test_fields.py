@@ -273,6 +273,17 @@ def test_long_value_shows_where_it_begins_to_differ():
     assert texts[-1] == "477 more lines: see the diff"
 
 
+def test_so_many_differing_lines_are_counted_and_no_more():
+    """As a new version of a custom resource, each of whose descriptions is another."""
+    old, new = ([{"name": f"p{n}", "description": f"{side}{n}"} for n in range(5000)] for side in "xy")
+
+    rest = diff_values("properties", old, new)[-1].fold
+    whole = diff_values("properties", old, [*old[:-1], new[-1]])
+
+    assert rest.startswith("at least ")
+    assert [row.shown.parts[-1].text for row in whole if row.state == "added"] == ["y4999"]
+
+
 def test_text_that_differs_after_an_indented_line_is_shown_line_by_line():
     """As the Corefile of CoreDNS, whose part has no line without indentation."""
     old = ".:53 {\n    errors\n    health {\n      lameduck 5s\n    }\n    ready\n}"
