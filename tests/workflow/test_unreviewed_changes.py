@@ -67,6 +67,15 @@ def test_write_explains_its_own_manager_at_its_time(manager, offset, is_found):
     assert bool(find_unreviewed_changes(obj, [write("applyviz", NOON)])) is is_found
 
 
+@pytest.mark.parametrize("manager", ["before-first-apply", "ancient-changes"])
+@pytest.mark.parametrize(("offset", "is_found"), [(0, False), (30, True)])
+def test_write_explains_the_entries_that_the_server_writes_with_it(manager, offset, is_found):
+    """Anyone may write by the name of such an entry, so that its time has to be that of a run."""
+    obj = live(entry(manager, NOON + timedelta(seconds=offset), "a"))
+
+    assert bool(find_unreviewed_changes(obj, [write("applyviz", NOON)])) is is_found
+
+
 def test_unexplained_names_owner_time_and_fields():
     obj = live(entry("kubectl-edit", NOON, "a", "b"), entry("ci", NOON - timedelta(hours=1), "c"))
 

@@ -3,7 +3,9 @@
 Rule: an entry of managedFields has the time at which its manager last changed a field or its value, in whole seconds
 of the API server's clock (https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management). A write
 of a run explains the entry of the run's field manager if that time lies between request and answer, both by the clock
-of the API server. Status is ignored: it is reported, not desired.
+of the API server. It also explains the entries that the server itself writes with it: it credits what an object without
+owners had to `before-first-apply`, and the oldest of more than ten entries to `ancient-changes`. Status is ignored: it
+is reported, not desired.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from applyviz.clusters.server_clock import AGREEMENT
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.values import JSONObject, get_at
+from applyviz.engine.ownership.bookkeeping import ANCIENT_CHANGES, BEFORE_FIRST_APPLY
 from applyviz.engine.ownership.managed_fields import OwnedFields, read_owners
 
 MOST_FIELDS = 200
@@ -23,6 +26,7 @@ _SECOND = timedelta(seconds=1)
 _SYSTEM = frozenset(
     {"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "cloud-controller-manager"}
 )
+_OF_SERVER = frozenset({BEFORE_FIRST_APPLY, ANCIENT_CHANGES})
 _NOISE = ("f:metadata", "f:annotations", "f:kubectl.kubernetes.io/last-applied-configuration")
 
 
@@ -63,8 +67,10 @@ def is_made_by_controller(live: JSONObject) -> bool:
 
 
 def _is_explained(owner: Owner, at: datetime, writes: Iterable[ExternalWrite]) -> bool:
+    is_of_server = owner.manager in _OF_SERVER
     return any(
-        write.manager == owner.manager and write.sent_at - AGREEMENT - _SECOND <= at <= write.answered_at + AGREEMENT
+        (is_of_server or write.manager == owner.manager)
+        and write.sent_at - AGREEMENT - _SECOND <= at <= write.answered_at + AGREEMENT
         for write in writes
     )
 
