@@ -13,6 +13,7 @@ import pytest
 from applyviz.engine.diff import embedded, embedded_documents, structural
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.requests.options import ApplyMode
+from applyviz.engine.risks.lists import ATOMIC_LIST_REPLACED
 from applyviz.engine.risks.model import RiskSubject
 from applyviz.engine.risks.rules import find_risks
 from applyviz.engine.risks.traffic import EXPOSED
@@ -100,6 +101,28 @@ def test_ranges_of_clients_are_compared_in_linear_time():
 
     assert seconds < SECONDS
     assert risk.facts["added"] == "192.0.2.0/24"
+
+
+def test_lists_of_another_manager_are_compared_in_linear_time():
+    """Every entry of a long list with owners is another one afterwards."""
+    head = {"apiVersion": "v1", "kind": "Service"}
+    owned = {
+        "manager": "kubectl-edit", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:spec": {"f:loadBalancerSourceRanges": {}}},
+    }  # fmt: skip
+    live, after = (
+        {
+            **head, "metadata": {"name": "s", "managedFields": [{**owned, "manager": f"m{n}"} for n in range(30)]},
+            "spec": {"loadBalancerSourceRanges": [f"{first}.{n // 256}.{n % 256}.0/24" for n in range(10_000)]},
+        }
+        for first in (10, 11)
+    )  # fmt: skip
+    subject = RiskSubject(ObjectRef.from_object(live), manifest=after, live=live, after=after, merged=after)
+
+    (risk,), seconds = measure(lambda: [risk for risk in find_risks(subject) if risk.kind is ATOMIC_LIST_REPLACED])
+
+    assert seconds < SECONDS
+    assert risk.facts["lost"] == "10000"
 
 
 def write_deployment(count: int, word: str) -> str:

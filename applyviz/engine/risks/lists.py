@@ -6,7 +6,7 @@ strategic merge patches: `ports` of a Service merge by `port` alone there, so po
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from applyviz.engine.manifests.documents import PlainPath
@@ -23,6 +23,7 @@ from applyviz.engine.schema.model import ListType, Node
 from applyviz.engine.schema.walk import find_merge_key, list_leaves
 
 # kubectl's names for the record of earlier applies, and for unknown writers.
+_MOST_COMPARED = 250_000
 _OWN_NAMES = frozenset(("kubectl-client-side-apply", "kubectl-last-applied", "before-first-apply"))
 
 
@@ -229,6 +230,21 @@ def _list_losers(subject: RiskSubject, pair: _Pair, lost: JSONValue, position: i
     return _list_writers(subject, (*path, name) if list_type is ListType.MAP and name[0] == "k" else path)
 
 
+def _find_lost(live: Sequence[JSONValue], known: Sequence[JSONValue]) -> Iterator[tuple[int, JSONValue]]:
+    """Yield the live entries, with their positions, of which no known entry is a part.
+
+    - Of very long lists that differ everywhere, the last entries are only compared as a whole.
+    """
+    same = {canonical_json(entry) for entry in known}
+    left = _MOST_COMPARED
+    for position, entry in enumerate(live):
+        if canonical_json(entry) in same:
+            continue
+        left -= len(known)
+        if left < 0 or not any(is_within(part, entry) for part in known):
+            yield position, entry
+
+
 @rule(220)
 def find_replaced(subject: RiskSubject) -> Iterator[Risk]:
     """Yield lists that are replaced as a whole although another field manager wrote entries of the live list.
@@ -239,8 +255,7 @@ def find_replaced(subject: RiskSubject) -> Iterator[Risk]:
         if _is_merged(pair.node, is_server_side=subject.is_server_side):
             continue
         path, position = path_of(subject, pair.plain), position_of(subject, pair.plain)
-        known = _list_known(subject, pair) if _list_writers(subject, path) else pair.live
-        lost = [(n, v) for n, v in enumerate(pair.live) if not any(is_within(k, v) for k in known)]
+        lost = _find_lost(pair.live, _list_known(subject, pair)) if _list_writers(subject, path) else ()
         losers = [found for n, v in lost if (found := _list_losers(subject, pair, v, n))]
         if not losers:
             continue
