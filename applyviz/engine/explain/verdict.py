@@ -179,6 +179,8 @@ def judge_set(versions: ObjectVersions, path: FieldPath, operation: FieldOperati
         if kept:
             return LeafExplanation(operation, Reason.KEPT_UNDER_ANOTHER_KEY, kept)
         # Where ownership moves first, the merge starts from an answer, which holds defaults already.
+        if path in versions.live and _is_followed(versions, path, versions.after.get(path)):
+            return LeafExplanation(operation, Reason.SERVER_CHANGED, stage=Stage.SERVER)
         return LeafExplanation(FieldOperation.DEFAULTED, Reason.SERVER_DEFAULT, stage=Stage.DEFAULTS)
     # kubectl sends a null among the annotations as an empty text, and the server stores one for a null among texts.
     if wanted is None and versions.merged.get(path) != "" and versions.after.get(path) not in (None, *NULL_TEXTS):
