@@ -168,6 +168,17 @@ def _is_default(asked: JSONValue, answer: JSONValue) -> bool:
     return (asked is None and answer is not None) or (asked == "" and isinstance(answer, str))
 
 
+def _judge_unset(versions: ObjectVersions, path: FieldPath, operation: FieldOperation) -> LeafExplanation:
+    """Return the explanation of a leaf that the merge has, and the manifest does not."""
+    kept = find_merged_entry(versions, path)
+    if kept:
+        return LeafExplanation(operation, Reason.KEPT_UNDER_ANOTHER_KEY, kept)
+    # Where ownership moves first, the merge starts from an answer, which holds defaults already.
+    if path in versions.live and _is_followed(versions, path, versions.after.get(path)):
+        return LeafExplanation(operation, Reason.SERVER_CHANGED, stage=Stage.SERVER)
+    return LeafExplanation(FieldOperation.DEFAULTED, Reason.SERVER_DEFAULT, stage=Stage.DEFAULTS)
+
+
 def judge_set(versions: ObjectVersions, path: FieldPath, operation: FieldOperation) -> LeafExplanation:
     """Return the explanation of a leaf that the manifest sets."""
     wanted, above = versions.manifest.get(path), versions.manifest.find_above(path)
@@ -175,13 +186,7 @@ def judge_set(versions: ObjectVersions, path: FieldPath, operation: FieldOperati
     if written:
         return LeafExplanation(operation, Reason.FROM_ANOTHER_ENTRY, written)
     if wanted is MISSING and above is None and not versions.manifest.has_path(path):
-        kept = find_merged_entry(versions, path)
-        if kept:
-            return LeafExplanation(operation, Reason.KEPT_UNDER_ANOTHER_KEY, kept)
-        # Where ownership moves first, the merge starts from an answer, which holds defaults already.
-        if path in versions.live and _is_followed(versions, path, versions.after.get(path)):
-            return LeafExplanation(operation, Reason.SERVER_CHANGED, stage=Stage.SERVER)
-        return LeafExplanation(FieldOperation.DEFAULTED, Reason.SERVER_DEFAULT, stage=Stage.DEFAULTS)
+        return _judge_unset(versions, path, operation)
     # kubectl sends a null among the annotations as an empty text, and the server stores one for a null among texts.
     if wanted is None and versions.merged.get(path) != "" and versions.after.get(path) not in (None, *NULL_TEXTS):
         return LeafExplanation(FieldOperation.DEFAULTED, Reason.SERVER_DEFAULT, stage=Stage.DEFAULTS)
