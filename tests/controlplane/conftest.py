@@ -1,4 +1,4 @@
-"""Two real control planes for the whole lane, one of them with controllers; a test may have one of its own."""
+"""Two real control planes for the whole lane, one of them with controllers. A test may start another one."""
 
 from collections.abc import Iterator
 

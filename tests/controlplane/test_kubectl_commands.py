@@ -96,7 +96,7 @@ def write_files(folder: Path) -> None:
 
 
 def set_aside(text: str) -> str:
-    """What was printed without what a server makes up, and without times."""
+    """Return an output without times and without values that a server makes up."""
     for pattern, word in MADE_UP:
         text = re.sub(pattern, word, text)
     return text

@@ -29,7 +29,7 @@ class LeafExplanation(NamedTuple):
 # The server counts the templates of a DaemonSet there (`pkg/apis/apps/v1/conversion.go` of k8s.io/kubernetes).
 TEMPLATE_GENERATION = ("f:metadata", "f:annotations", "f:deprecated.daemonset.template.generation")
 NULL_TEXTS = ("", "0")
-"""What a server-side apply stores for a null among texts, and among amounts, which is no default."""
+"""A server-side apply stores a null as one of these, in a map of texts or of amounts. They are no defaults."""
 # The server sets the old name of the service account of a pod to the new one.
 _ALIAS, _NAME = "f:serviceAccount", "f:serviceAccountName"
 MAKE_WAY = frozenset(
@@ -99,7 +99,7 @@ def judge_server(versions: ObjectVersions, path: FieldPath, row: Row) -> LeafExp
 
 
 def _is_followed(versions: ObjectVersions, path: FieldPath, after: JSONValue) -> bool:
-    """Return whether a server sets a value by other fields, so that it is no default, whoever removes it."""
+    """Return whether the server derives a value from other fields. Such a value is no default, whatever removed it."""
     is_alias = path[-1] == _ALIAS and after is not MISSING and after == versions.after.get((*path[:-1], _NAME))
     return is_alias or path == TEMPLATE_GENERATION
 

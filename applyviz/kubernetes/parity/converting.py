@@ -19,7 +19,7 @@ _EXPONENT = 1e21
 """From here on Go writes a float with an exponent."""
 
 _BEYOND = 1 << 63
-"""What no integer of 64 bits holds becomes the least one, of which a shorter integer keeps the last bits: 0."""
+"""A number beyond 64 bits becomes the least integer. A shorter integer keeps the last bits of that, which are 0."""
 
 
 def convert(obj: JSONObject, struct: GoStruct) -> Decoded:

@@ -1,7 +1,7 @@
 """Print an object as the struct that the server works with, which its errors quote.
 
-The server converts what it reads to an internal type of its own: without JSON names, so that an error prints every
-field by its name in Go, null if it is unset. `internal_types.json.gz` of the bundled minor lists the structs of a pod
+The server converts each object to an internal type, which has no JSON names. Errors therefore print every field by its
+name in Go, and null if it is unset. `internal_types.json.gz` of the bundled minor lists the structs of a pod
 template. Rule: `pkg/apis/core/types.go` and `pkg/apis/core/v1/conversion.go` of k8s.io/kubernetes.
 """
 

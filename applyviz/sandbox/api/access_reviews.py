@@ -75,7 +75,7 @@ def answer_review(route: Route, sent: JSONObject, caller: RequestUser, now: str)
     """Return the answer to an access review at a time.
 
     - `sent`: the review, as the server reads it.
-    - Raises `StatusError` for a review that asks about nothing, about two things, or about nobody.
+    - Raises `StatusError` for a review without a subject, and for one without exactly one kind of attributes.
     """
     body: MutableObject = {"kind": sent["kind"], "apiVersion": sent["apiVersion"], "metadata": {}}
     spec: JSONObject = sent.get("spec") or {}

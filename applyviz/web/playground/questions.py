@@ -43,7 +43,7 @@ class AddressedQuestion(Generic[_Given]):
 
 @dataclass(frozen=True, slots=True)
 class QuestionKind(Generic[_Given]):
-    """What people ask about, by name; a stored question has the name, so that it is none about anything else.
+    """A kind of question of the playground. A stored question has its name, so that no other kind reads it.
 
     - `read`: returns a question from its JSON; `open`: that of an example, None for an example of another kind.
     - `render`: returns the answer to a masked question as HTML, at a time; raises `PlaygroundQueryError`.

@@ -99,7 +99,7 @@ def show_result(request: PageRequest, number: int, position: int) -> HttpRespons
 
 @requires(Action.APPLY, "POST")
 def cancel(request: PageRequest, number: int) -> HttpResponse:
-    """Cancel a run after the object that is being written; the page says so as long as it is."""
+    """Cancel a run after the current object. Until then, the page says that the run is being canceled."""
     run = use_cases.get_run(number, for_user=request.user)
     use_cases.cancel_run(run, by=request.user)
     return redirect("runs:show-run", number)

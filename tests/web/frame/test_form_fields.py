@@ -1,4 +1,4 @@
-"""Helps and errors that stand beside a field, for who hears the page."""
+"""Screen readers find the help and the error of a field."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What a run does now, in words: it waits for a worker, compares live, is being canceled."""
+"""The page of a run says that the run waits for a worker, compares live, or is being canceled."""
 
 import pytest
 from django.urls import reverse

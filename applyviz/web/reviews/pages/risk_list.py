@@ -110,7 +110,7 @@ class RiskRow:
 
     @property
     def is_acknowledged(self) -> bool:
-        """Whether somebody acknowledged the risk of each object."""
+        """Whether the risk is acknowledged for every object."""
         return all(e.act is not None and e.act.noted for e in (*self.entries, *self.rest))
 
     @property

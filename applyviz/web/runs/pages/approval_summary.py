@@ -40,7 +40,7 @@ class GivenRow:
 class ApprovalForPage:
     """Required, given and possible approvals.
 
-    - `is_spent`: only those that a run spent, and no policy. `is_closed`: nobody can approve any more.
+    - `is_spent`: only approvals that a run used, and no policy. `is_closed`: the review takes no more approvals.
     """
 
     policy: str
