@@ -11,7 +11,7 @@ import difflib
 import importlib
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -203,15 +203,23 @@ def _run_file(path: Path, families: Collection[str], presenter: Presenter | None
             yield from judge_shown(given, chosen, presenter)
 
 
-def run_corpora(paths: Iterable[Path], families: Collection[str] = (), presenter: Presenter | None = None) -> Report:
+def run_corpora(
+    paths: Iterable[Path],
+    families: Collection[str] = (),
+    presenter: Presenter | None = None,
+    notify: Callable[[int, int], None] = lambda _done, _of: None,
+) -> Report:
     """Run all (or the named) families on all corpora under the paths.
 
     - `presenter`: what page and API show; without it, the families that judge what people read are left out.
+    - `notify`: is called after each file with the number of files that are done, and of all files.
     """
     report = Report({family: Tally() for family in (*FAMILIES, *SHOWN_FAMILIES) if family in families})
-    for path in find_corpora(paths):
+    corpora = tuple(find_corpora(paths))
+    for done, path in enumerate(corpora, 1):
         for case in _run_file(path, families, presenter):
             report.add(case)
+        notify(done, len(corpora))
     return report
 
 

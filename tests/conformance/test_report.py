@@ -93,6 +93,18 @@ def test_command_exits_1_when_anything_disagrees(tmp_path):
     assert stop.value.code == 1
 
 
+def test_command_says_how_far_it_is(tmp_path):
+    """All recordings take minutes."""
+    for number in range(25):
+        write_lines(tmp_path / f"{number}.jsonl.gz", {"op": "jmp3", "input": None, "expected": {}})
+    errors = StringIO()
+
+    with pytest.raises(SystemExit):
+        call_command("conformance", str(tmp_path), stdout=StringIO(), stderr=errors)
+
+    assert errors.getvalue().split("\n")[:2] == ["  10 of 25 files ...", "  20 of 25 files ..."]
+
+
 def test_command_refuses_a_folder_without_cases(tmp_path):
     with pytest.raises(CommandError, match="no cases found"):
         call_command("conformance", str(tmp_path), stdout=StringIO())

@@ -16,6 +16,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from applyviz.conformance.report import FAMILIES, SHOWN_FAMILIES, render_report, run_corpora
 from applyviz.web.management.presenting import present
 
+_STEP = 10
+
 
 class Command(BaseCommand):
     """Compare with recorded stories and random cases."""
@@ -34,10 +36,15 @@ class Command(BaseCommand):
         parser.add_argument("--show", type=int, default=0, metavar="N", help="show the first N disagreements of each")
         parser.add_argument("--json", action="store_true", help="print the figures as JSON")
 
+    def _print_progress(self, done: int, files: int) -> None:
+        if done % _STEP == 0 and done < files:
+            self.stderr.write(f"  {done} of {files} files ...")
+            self.stderr.flush()
+
     def handle(self, *args: object, **options: Any) -> None:
         """Run, print, and exit 1 when anything disagrees."""
         try:
-            report = run_corpora(options["paths"], options["family"], present)
+            report = run_corpora(options["paths"], options["family"], present, self._print_progress)
         except FileNotFoundError as error:
             raise CommandError(str(error)) from error
         if options["json"]:
