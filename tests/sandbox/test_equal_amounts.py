@@ -19,6 +19,7 @@ CHOSEN = {"selector": {"matchLabels": {"a": "b"}}, "template": LABELED}
         ({"limits": {"memory": "1Gi"}}, {"limits": {"memory": "1073741824"}}),
         ([{"emptyDir": {"sizeLimit": "1Gi"}}], [{"emptyDir": {"sizeLimit": 1073741824}}]),
         ({"divisor": "0"}, {"divisor": 0}),
+        ({"overhead": {"memory": "1Gi"}}, {"overhead": {"memory": "1073741824"}}),
         ({"a": 1, "requests": None}, {"requests": None, "a": 1}),
     ],
 )
@@ -41,6 +42,28 @@ def test_same_amounts_are_equal(left, right):
 )
 def test_everything_else_differs_where_it_is_written_otherwise(left, right):
     assert not is_equal(left, right)
+
+
+class Counted(int):
+    """A number that counts how often it is compared."""
+
+    count = 0
+    __hash__ = int.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        Counted.count += 1
+        return int.__eq__(self, other)
+
+
+def test_values_are_not_compared_again_at_each_level():
+    left, right = {"a": "1"}, {"a": "2"}
+    for _ in range(50):
+        left, right = {"n": Counted(1), "a": left}, {"n": Counted(1), "a": right}
+    Counted.count = 0
+
+    assert not is_equal(left, right)
+
+    assert Counted.count <= 2 * 50
 
 
 @pytest.mark.parametrize(
