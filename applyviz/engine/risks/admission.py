@@ -59,15 +59,20 @@ def _is_set(subject: RiskSubject, path: PlainPath, asked: JSONValue) -> bool:
     return field is not None and (isinstance(asked, (Mapping, list)) or _is_same(field.value, asked))
 
 
-def _name_answer(subject: RiskSubject, path: PlainPath) -> str:
-    """Return whether the server left the value out, kept the live one, or chose another one ("")."""
+def _name_answer(subject: RiskSubject, path: PlainPath, kept: dict[PlainPath, bool]) -> str:
+    """Return whether the server left the value out, kept the live one, or chose another one ("").
+
+    - `kept` remembers of each value, and of each entry of a list, whether it is the live one.
+    """
     versions = (subject.live, subject.after)
     before, now = (find_value(obj, field_path(path)) for obj in versions)
     if now is ABSENT or before is ABSENT:
         return "left-out" if now is ABSENT else ""
-    entry = path[: next((n for n, step in enumerate(path, 1) if isinstance(step, int)), len(path))]
     # At the same place of a list, the live object may have another entry.
-    return "kept" if is_same_json(*(find_value(obj, field_path(entry)) for obj in versions)) else ""
+    entry = path[: next((n for n, step in enumerate(path, 1) if isinstance(step, int)), len(path))]
+    if entry not in kept:
+        kept[entry] = is_same_json(*(find_value(obj, field_path(entry)) for obj in versions))
+    return "kept" if kept[entry] else ""
 
 
 @rule(300)
@@ -77,7 +82,8 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
         return
     if subject.after == subject.live and not subject.is_unchanged:  # refused: there was no dry run
         return
+    kept: dict[PlainPath, bool] = {}
     for path, asked in _changed(subject.merged, subject.after, ()):
         if _is_set(subject, path, asked):
-            facts = {"field": ".".join(str(step) for step in path), "how": _name_answer(subject, path)}
+            facts = {"field": ".".join(str(step) for step in path), "how": _name_answer(subject, path, kept)}
             yield ADMISSION_CHANGED.at(field_path(path), facts, position_of(subject, path))

@@ -9,14 +9,14 @@ A write that a dry run accepted changes no immutable field, even if the tables l
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import permutations
 from typing import Any
 
 from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.objects.accessors import as_mapping
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
+from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at, is_same_json
 from applyviz.engine.risks.advice import Advice
 from applyviz.engine.risks.kept_values import DEFAULTS, FIXED, FIXED_BUT, FIXED_ONCE_SET, Kind, Place
 from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskLevel, RiskSubject, Templates
@@ -137,12 +137,13 @@ def _claim(live: JSONObject, result: JSONObject) -> Iterator[Place]:
                 yield "spec", name
 
 
-def _list_tolerations(pod: JSONObject) -> list[JSONValue]:
-    """Return the tolerations of a pod as the server compares them: without their seconds, which may change."""
-    return [_without(each, "tolerationSeconds") for each in list_at(pod, "spec", "tolerations")]
+def _list_tolerations(pod: JSONObject) -> dict[str, JSONValue]:
+    """Return the tolerations of a pod by their text, without their seconds, which may change."""
+    plain = (_without(each, "tolerationSeconds") for each in list_at(pod, "spec", "tolerations"))
+    return {canonical_json(each): each for each in plain}
 
 
-def _comes_again(toleration: JSONValue, others: list[JSONValue]) -> bool:
+def _comes_again(toleration: JSONValue, others: Iterable[JSONValue]) -> bool:
     """Return whether admission adds a toleration again: it does for two taints, unless another one tolerates them."""
     key = get_at(toleration, ("key",))
     added = {"key": key, "operator": "Exists", "effect": "NoExecute"}
@@ -156,9 +157,9 @@ def _pod(live: JSONObject, result: JSONObject) -> Iterator[Place]:
         plain = [[_without(each, "image") for each in list_at(obj, "spec", part)] for obj in (live, result)]
         if not is_same_json(*plain):
             yield "spec", part
-    tolerated = _list_tolerations(result)
-    gone = [each for each in _list_tolerations(live) if each not in tolerated]
-    if not all(_comes_again(each, tolerated) for each in gone):
+    had, tolerated = map(_list_tolerations, (live, result))
+    gone = (each for text, each in had.items() if text not in tolerated)
+    if not all(_comes_again(each, tolerated.values()) for each in gone):
         yield "spec", "tolerations"
     grace = ("spec", "terminationGracePeriodSeconds")
     if get_at(live, grace, 30) >= 0 and _compare(live, result, grace):

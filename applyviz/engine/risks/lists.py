@@ -6,7 +6,7 @@ strategic merge patches: `ports` of a Service merge by `port` alone there, so po
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from applyviz.engine.manifests.documents import PlainPath
@@ -22,8 +22,9 @@ from applyviz.engine.risks.walking import is_within, name_entry, path_of, positi
 from applyviz.engine.schema.model import ListType, Node
 from applyviz.engine.schema.walk import find_merge_key, list_leaves
 
+# At most so many characters of entries are compared part by part in a list.
+_MOST_COMPARED = 10_000_000
 # kubectl's names for the record of earlier applies, and for unknown writers.
-_MOST_COMPARED = 250_000
 _OWN_NAMES = frozenset(("kubectl-client-side-apply", "kubectl-last-applied", "before-first-apply"))
 
 
@@ -221,13 +222,15 @@ def _list_writers(subject: RiskSubject, path: FieldPath) -> list[str]:
     return sorted({str(e.get("manager")) for e in entries} - own)
 
 
-def _list_losers(subject: RiskSubject, pair: _Pair, lost: JSONValue, position: int) -> list[str]:
-    """Return the other field managers that wrote a live entry; of a list that has one owner, those of the list."""
-    path, list_type = path_of(subject, pair.plain), pair.node.list_type if pair.node is not None else None
+def _list_losers(
+    subject: RiskSubject, node: Node | None, path: FieldPath, lost: JSONValue, position: int
+) -> list[str] | None:
+    """Return the other field managers that wrote a live entry; None of a list that has one owner."""
+    list_type = node.list_type if node is not None else None
     if list_type is ListType.SET:
         return _list_writers(subject, (*path, value_step(lost)))
-    name = name_entry(pair.node, lost, position)
-    return _list_writers(subject, (*path, name) if list_type is ListType.MAP and name[0] == "k" else path)
+    name = name_entry(node, lost, position)
+    return _list_writers(subject, (*path, name)) if list_type is ListType.MAP and name[0] == "k" else None
 
 
 def _find_lost(live: Sequence[JSONValue], known: Sequence[JSONValue]) -> Iterator[tuple[int, JSONValue]]:
@@ -235,13 +238,15 @@ def _find_lost(live: Sequence[JSONValue], known: Sequence[JSONValue]) -> Iterato
 
     - Of very long lists that differ everywhere, the last entries are only compared as a whole.
     """
-    same = {canonical_json(entry) for entry in known}
+    texts = [canonical_json(entry) for entry in known]
+    same, size = set(texts), sum(map(len, texts))
+    parts = [entry for entry in known if isinstance(entry, Mapping | list)]
     left = _MOST_COMPARED
     for position, entry in enumerate(live):
         if canonical_json(entry) in same:
             continue
-        left -= len(known)
-        if left < 0 or not any(is_within(part, entry) for part in known):
+        left -= size
+        if left < 0 or not any(is_within(part, entry) for part in parts):
             yield position, entry
 
 
@@ -254,11 +259,13 @@ def find_replaced(subject: RiskSubject) -> Iterator[Risk]:
     for pair in _pairs(subject):
         if _is_merged(pair.node, is_server_side=subject.is_server_side):
             continue
-        path, position = path_of(subject, pair.plain), position_of(subject, pair.plain)
-        lost = _find_lost(pair.live, _list_known(subject, pair)) if _list_writers(subject, path) else ()
-        losers = [found for n, v in lost if (found := _list_losers(subject, pair, v, n))]
+        path = path_of(subject, pair.plain)
+        writers = _list_writers(subject, path)
+        lost = _find_lost(pair.live, _list_known(subject, pair)) if writers else ()
+        found = (_list_losers(subject, pair.node, path, v, n) for n, v in lost)
+        losers = [writers if names is None else names for names in found if names != []]
         if not losers:
             continue
         owners = ", ".join(sorted({name for names in losers for name in names}))
         facts = {"list": str(pair.plain[-1]), "lost": str(len(losers)), "owners": owners}
-        yield ATOMIC_LIST_REPLACED.at(path, facts, position)
+        yield ATOMIC_LIST_REPLACED.at(path, facts, position_of(subject, pair.plain))

@@ -297,6 +297,7 @@ def _read_again(before: JSONValue, after: JSONValue, sent: JSONValue, code: Code
     """Return what Go holds of a field that is sent twice: it reads the second value into the first one.
 
     - `after`: what it would hold of the second value alone. Null changes no plain value.
+    - Maps of `before` are changed in place: a field may be sent thousands of times.
     """
     if before is None or code in _CLEARED_BY_NULL:
         return after
@@ -309,19 +310,18 @@ def _read_again(before: JSONValue, after: JSONValue, sent: JSONValue, code: Code
     if not isinstance(before, dict) or not isinstance(after, dict) or not isinstance(sent, Mapping):
         return after
     if mark == "{":
-        return {**before, **after}
+        before.update(after)
+        return before
     struct = go_types().find_struct(inner) if isinstance(inner, str) else None
     return after if struct is None else _read_struct_again(before, after, sent, struct)
 
 
-def _read_struct_again(before: JSONObject, after: JSONObject, sent: JSONObject, struct: GoStruct) -> MutableObject:
-    result = dict(before)
+def _read_struct_again(before: MutableObject, after: JSONObject, sent: JSONObject, struct: GoStruct) -> MutableObject:
     for name in sent.keys() & struct.fields.keys():
-        value = _read_again(before.get(name), after.get(name), sent[name], struct.fields[name].code)
-        result[name] = value
-        if value is None and name not in after:
-            del result[name]
-    return result
+        before[name] = _read_again(before.get(name), after.get(name), sent[name], struct.fields[name].code)
+        if before[name] is None and name not in after:
+            del before[name]
+    return before
 
 
 def fits_integer(value: int, code: str) -> bool:
