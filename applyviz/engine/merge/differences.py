@@ -135,7 +135,7 @@ def _diff_merging_list(
     entries: Sequence[JSONValue]
     order: Sequence[JSONValue]
     if require_one_type(old, new) is dict:
-        entries, order = _diff_entries(old, new, rule.shape, rule.merge_key, purpose, rule.retains_keys)
+        entries, order = _diff_entries(old, new, rule, purpose)
     else:
         entries, deletions, order = _diff_primitives(old, new, purpose)
         if deletions:
@@ -152,20 +152,16 @@ def _sort_entries(entries: list[MutableObject], merge_key: str) -> tuple[list[Mu
 
 
 def _diff_entries(
-    old: list[MutableObject],
-    new: list[MutableObject],
-    shape: PatchShape,
-    merge_key: str,
-    purpose: Purpose,
-    retains_keys: bool,
+    old: list[MutableObject], new: list[MutableObject], rule: Rule, purpose: Purpose
 ) -> tuple[list[MutableObject], list[MutableObject]]:
     """Return the entries to merge, followed by those to delete, and the order to set."""
+    merge_key = rule.merge_key
     keys = _find_shared_keys(old, new, merge_key)
     if keys is not None:
-        changed = _diff_pairs(old, new, keys, shape, merge_key, purpose, retains_keys)
+        changed = _diff_pairs(old, new, keys, rule, purpose)
         entries = sort_like(changed, new, merge_key) if len(changed) > 1 else changed
         return entries, [{merge_key: key} for key in keys] if purpose.has_order and entries else []
-    changed, deleted = _pair_entries(old, new, shape, merge_key, purpose, retains_keys)
+    changed, deleted = _pair_entries(old, new, rule, purpose)
     entries = [*sort_like(changed, new, merge_key), *deleted]
     # An entry without its merge key was refused above, in any order.
     has_same_order = len(old) == len(new) and all(
@@ -184,13 +180,7 @@ def _find_shared_keys(old: list[MutableObject], new: list[MutableObject], merge_
 
 
 def _diff_pairs(
-    old: list[MutableObject],
-    new: list[MutableObject],
-    keys: list[str],
-    shape: PatchShape,
-    merge_key: str,
-    purpose: Purpose,
-    retains_keys: bool,
+    old: list[MutableObject], new: list[MutableObject], keys: list[str], rule: Rule, purpose: Purpose
 ) -> list[MutableObject]:
     """Return the differences of paired entries, in the order of their keys."""
     changed: list[MutableObject] = []
@@ -198,22 +188,18 @@ def _diff_pairs(
         before, after = old[position], new[position]
         if before == after and _is_texts(map(type, after.values())):
             continue  # equal texts are equal values, while 1 is not 1.0
-        below = diff_maps(before, after, shape, purpose, retains_keys)
+        below = diff_maps(before, after, rule.shape, purpose, rule.retains_keys)
         if below:
-            below[merge_key] = keys[position]
+            below[rule.merge_key] = keys[position]
             changed.append(below)
     return changed
 
 
 def _pair_entries(
-    old: list[MutableObject],
-    new: list[MutableObject],
-    shape: PatchShape,
-    merge_key: str,
-    purpose: Purpose,
-    retains_keys: bool,
+    old: list[MutableObject], new: list[MutableObject], rule: Rule, purpose: Purpose
 ) -> tuple[list[MutableObject], list[MutableObject]]:
     """Pair the entries of both lists by their printed merge key."""
+    merge_key = rule.merge_key
     old_entries, old_texts = _sort_entries(old, merge_key)
     new_entries, new_texts = _sort_entries(new, merge_key)
     changed: list[MutableObject] = []
@@ -223,7 +209,7 @@ def _pair_entries(
         old_key = read_merge_key(old_entries[i], merge_key) if i < len(old_entries) else None
         new_key = read_merge_key(new_entries[j], merge_key) if j < len(new_entries) else None
         if i < len(old_entries) and j < len(new_entries) and old_texts[i] == new_texts[j]:
-            below = diff_maps(old_entries[i], new_entries[j], shape, purpose, retains_keys)
+            below = diff_maps(old_entries[i], new_entries[j], rule.shape, purpose, rule.retains_keys)
             if below:
                 below[merge_key] = new_key
                 changed.append(below)
