@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
+from functools import reduce
 
 import yaml
 
@@ -19,13 +20,16 @@ from applyviz.conformance.endings import is_gone
 from applyviz.conformance.inputs import Planned
 from applyviz.conformance.shown import ShownObject, ShownRow
 from applyviz.engine.diff.structural import is_equal_in_meaning
+from applyviz.engine.diff.yaml_text import below
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.merge.last_applied import ANNOTATION
-from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at, is_same_json
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.model.server_chosen import without_chosen
 from applyviz.engine.risks.admission import ADMISSION_CHANGED
+from applyviz.engine.schema.model import Node
+from applyviz.engine.schema.topology import Topology, of_root
 
 FAMILY = "rows"
 # The beginning of what stands in place of a secret.
@@ -52,7 +56,8 @@ def judge(planned: Planned, shown: ShownObject) -> CaseResult:
     if planned.change.is_ended or is_gone(planned):
         wrong = list(_judge_end(planned, shown))
     else:
-        found = find_wrong(planned.change, shown, has_status=_has_status(planned), judged=judged)
+        root = planned.kind.root if planned.kind is not None else None
+        found = find_wrong(planned.change, shown, has_status=_has_status(planned), root=root, judged=judged)
         wrong = list(dict.fromkeys(found))
     return CaseResult(FAMILY, planned.name, not wrong, "; ".join(wrong[:5]), claims=len(judged))
 
@@ -72,10 +77,16 @@ def _has_status(planned: Planned) -> bool:
 
 
 def find_wrong(
-    change: PlannedObject, shown: ShownObject, *, has_status: bool, judged: list[str] | None = None
+    change: PlannedObject,
+    shown: ShownObject,
+    *,
+    has_status: bool,
+    root: Node | None = None,
+    judged: list[str] | None = None,
 ) -> Iterator[str]:
     """Yield everything that is wrong about the rows of an object; `has_status`: controllers write its status.
 
+    - `root`: the schema of its kind, which says what is an amount.
     - `judged` gets the name of each row and document that was judged.
     """
     if shown.operation != change.operation.value:
@@ -93,7 +104,7 @@ def find_wrong(
     yield from _judge_counts(shown)
     yield from _judge_answered(change, shown)
     yield from _judge_operation(change, shown, before, after, has_status)
-    yield from _judge_documents(change, shown, judged)
+    yield from _judge_documents(change, shown, root, judged)
 
 
 def _drop_old(before: JSONObject, manifest: JSONObject) -> JSONObject:
@@ -239,16 +250,26 @@ def _compare_records(obj: JSONObject | None) -> JSONValue:
     return sorted(map(canonical_json, kept)), _find_record(obj)
 
 
-def _means_same(left: JSONValue, right: JSONValue) -> bool:
+def _means_same(topology: Topology | None, left: JSONValue, right: JSONValue) -> bool:
     """Return whether two values hold the same, perhaps an amount in two spellings; documents do not mark it."""
     if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(_means_same(left[n], right[n]) for n in left)
+        same = left.keys() == right.keys()
+        return same and all(_means_same(below(topology, f"f:{n}"), left[n], right[n]) for n in left)
     if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(_means_same, left, right))
-    return not covering.differs(left, right) or (NOTHING not in (left, right) and is_equal_in_meaning(left, right))
+        pairs = zip(left, right, strict=False)
+        return len(left) == len(right) and all(_means_same(below(topology, "i:0"), *pair) for pair in pairs)
+    is_amount = topology is not None and topology.is_quantity and NOTHING not in (left, right)
+    return not covering.differs(left, right) or (is_amount and is_equal_in_meaning(left, right))
 
 
-def _judge_documents(change: PlannedObject, shown: ShownObject, judged: list[str]) -> Iterator[str]:
+def _is_marked(change: PlannedObject, root: Node | None, path: FieldPath) -> bool:
+    """Return whether documents mark what a row says."""
+    whole: Topology | None = of_root(root)
+    live, after = (covering.find(obj or {}, path) for obj in (change.versions.live, change.versions.after))
+    return not _means_same(reduce(below, path, whole), live, after)
+
+
+def _judge_documents(change: PlannedObject, shown: ShownObject, root: Node | None, judged: list[str]) -> Iterator[str]:
     for name, document in shown.documents.items():
         version = getattr(change.versions, name)
         if _MASK in document.text or not document.is_whole or "kind" not in version:
@@ -259,10 +280,6 @@ def _judge_documents(change: PlannedObject, shown: ShownObject, judged: list[str
             differences = covering.find_difference(version, read[0].obj if read else None)
             yield f"the document {name} is another: {next(differences, '')}"
     is_both = {"live", "after"} <= set(shown.documents)
-    versions = [obj or {} for obj in (change.versions.live, change.versions.after)]
-    moves = any(
-        row.operation not in _STAYS and not _means_same(*(covering.find(obj, row.path) for obj in versions))
-        for row in shown.changes
-    )
+    moves = any(row.operation not in _STAYS and _is_marked(change, root, row.path) for row in shown.changes)
     if is_both and moves and not any(shown.documents[n].marked for n in ("live", "after")):
         yield "rows, and no line of the documents is marked"

@@ -183,6 +183,25 @@ def test_document_that_is_another_is_noticed(planned, shown, name):
     assert "no line of the documents is marked" in find_wrong(planned, replace(shown, documents=unmarked))
 
 
+@pytest.mark.parametrize(
+    ("place", "live", "wanted", "is_noticed"),
+    [
+        ("tier: a", "tier: 60s", "tier: 1m", True),
+        ("image: 'web:1'", "resources: {limits: {memory: 1Gi}}", "resources: {limits: {memory: '1073741824'}}", False),
+    ],
+)
+def test_only_amounts_in_another_spelling_are_not_marked(place, live, wanted, is_noticed):
+    planned = plan(
+        *(BEFORE.replace(place, f"{place}, {text}" if "image" in place else text) for text in (live, wanted))
+    )
+    shown = present(planned.change, planned.options)
+    unmarked = {n: replace(d, marked=0) for n, d in shown.documents.items()}
+
+    assert shown.changes
+    wrong = find_wrong(planned, replace(shown, documents=unmarked))
+    assert ("no line of the documents is marked" in wrong) is is_noticed
+
+
 def test_rows_of_an_object_that_is_refused_are_noticed(planned, shown):
     refused: PlannedObject = replace(planned.change, operation=planned.change.operation.ERROR)
 
