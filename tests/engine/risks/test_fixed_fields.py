@@ -7,11 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.values import get_at
 from applyviz.engine.planning.model.server_chosen import without_chosen
 from applyviz.engine.risks.deletions import find_losses, find_unfiled
 from applyviz.engine.risks.immutable import find
+from applyviz.engine.risks.kept_values import DEFAULTS
 from applyviz.engine.risks.model import RiskSubject
+from applyviz.kubernetes.parity.decoding import decode
+from applyviz.kubernetes.parity.go_types import go_types
+from applyviz.kubernetes.v1_36.defaults import apply_defaults
 from tests.controlplane.fixed_fields import put
 
 RECORDED = Path(__file__).resolve().parents[2] / "cases" / "risks" / "fixed-fields.json"
@@ -24,6 +29,20 @@ OBJECTS = [
 def find_fields(live, result):
     subject = RiskSubject(ObjectRef.from_object(live), manifest=result, live=live, merged=result, after=result)
     return [risk.facts["field"] for risk in find(subject)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "declared"), DEFAULTS.items(), ids=lambda one: one[1] if isinstance(one, tuple) else ""
+)
+def test_dropped_field_gets_the_default_of_the_server(kind, declared):
+    struct = go_types().find_kind(GroupVersionKind(kind[0], "v1", kind[1]))
+    empty = {"apiVersion": "v1", "kind": kind[1], **({"spec": {}} if "spec" in struct.fields else {})}
+
+    filled = apply_defaults(decode(empty, struct).obj, struct)
+
+    # The priority of a pod is given to it by admission.
+    expected = {where: value for where, value in declared.items() if where != ("spec", "preemptionPolicy")}
+    assert {where: get_at(filled, where) for where in expected} == expected
 
 
 @pytest.mark.parametrize(("live", "changes"), OBJECTS)
