@@ -5,7 +5,7 @@ Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-res
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from applyviz.engine.objects.values import JSONObject, MutableObject
@@ -18,6 +18,7 @@ from applyviz.sandbox.storage.resources import ResourceTarget
 
 # The columns of a kind that declares none.
 _USUAL = (NAME, TableColumn("Created At", at("metadata", "creationTimestamp", default="<unknown>"), "date"))
+_COLUMNS: Mapping[str, Sequence[TableColumn]] = {**COLUMNS, **WORKLOAD_COLUMNS, **CLUSTER_COLUMNS}
 
 
 def _list_columns(target: ResourceTarget, subresource: str) -> Sequence[TableColumn]:
@@ -25,7 +26,7 @@ def _list_columns(target: ResourceTarget, subresource: str) -> Sequence[TableCol
         return SCALE_COLUMNS
     if target.struct is None:
         return list_custom_columns(target)
-    return {**COLUMNS, **WORKLOAD_COLUMNS, **CLUSTER_COLUMNS}.get(target.plural, _USUAL)
+    return _COLUMNS.get(target.plural, _USUAL)
 
 
 def only_metadata(obj: JSONObject) -> MutableObject:
