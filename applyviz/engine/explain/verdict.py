@@ -148,7 +148,8 @@ def is_answer_to(asked: JSONValue, answer: JSONValue) -> bool:
     """Return whether an answer only completes what was asked: with defaults, other spellings, or without empty values.
 
     - Rule: the server fills in defaults inside lists that are replaced whole, writes quantities in its own spelling,
-      and may leave out `[]`, `{}`, `""`, `0` and `false`. A null among texts is an empty text.
+      and may leave out `[]`, `{}`, `""`, `0` and `false`. A null among texts is an empty text, and one
+      among amounts is 0.
     """
     if answer is MISSING or answer is None:
         return asked is not MISSING and not asked
