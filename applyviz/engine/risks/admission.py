@@ -32,13 +32,13 @@ ADMISSION_CHANGED = RiskKind(
 
 
 def _is_same(left: JSONValue, right: JSONValue) -> bool:
-    if is_same_json(left, right) or is_without_breaks(left, right):
+    if is_same_json(left, right):
         return True
     wanted = read_amount(left)
     return wanted is not None and wanted == read_amount(right)
 
 
-def _changed(asked: JSONValue, given: JSONValue, path: PlainPath) -> Iterator[tuple[PlainPath, JSONValue]]:
+def _changed(asked: JSONValue, given: JSONValue, path: PlainPath) -> Iterator[tuple[PlainPath, JSONValue, JSONValue]]:
     if asked is given:
         return
     if isinstance(asked, Mapping) and isinstance(given, Mapping):
@@ -50,13 +50,18 @@ def _changed(asked: JSONValue, given: JSONValue, path: PlainPath) -> Iterator[tu
             yield from _changed(value, given[index], (*path, index))
     elif not _is_same(asked, given) and (asked or given) and asked not in ([], {}):
         # The server may omit empty values (false, 0, ""): omitting means the same. An empty list gets its default.
-        yield path, asked
+        yield path, asked, given
 
 
-def _is_set(subject: RiskSubject, path: PlainPath, asked: JSONValue) -> bool:
-    """Return whether the manifest sets the value that the merge took over; it may have other entries in a list."""
+def _is_set(subject: RiskSubject, path: PlainPath, asked: JSONValue, given: JSONValue) -> bool:
+    """Return whether the manifest sets the value that the merge took over, and the server did not only spell it anew.
+
+    - The manifest may have other entries in a list. Only where the schema says base64, line breaks mean nothing.
+    """
     field = find_field(subject, path)
-    return field is not None and (isinstance(asked, (Mapping, list)) or _is_same(field.value, asked))
+    if field is None or not (isinstance(asked, (Mapping, list)) or _is_same(field.value, asked)):
+        return False
+    return field.node is None or field.node.format != "byte" or not is_without_breaks(asked, given)
 
 
 def _name_answer(subject: RiskSubject, path: PlainPath, kept: dict[PlainPath, bool]) -> str:
@@ -83,7 +88,7 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
     if subject.after == subject.live and not subject.is_unchanged:  # refused: there was no dry run
         return
     kept: dict[PlainPath, bool] = {}
-    for path, asked in _changed(subject.merged, subject.after, ()):
-        if _is_set(subject, path, asked):
+    for path, asked, given in _changed(subject.merged, subject.after, ()):
+        if _is_set(subject, path, asked, given):
             facts = {"field": ".".join(str(step) for step in path), "how": _name_answer(subject, path, kept)}
             yield ADMISSION_CHANGED.at(field_path(path), facts, position_of(subject, path))
