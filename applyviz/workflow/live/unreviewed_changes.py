@@ -3,9 +3,9 @@
 Rule: an entry of managedFields has the time at which its manager last changed a field or its value, in whole seconds
 of the API server's clock (https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management). A write
 of a run explains the entry of the run's field manager if that time lies between request and answer, both by the clock
-of the API server. It also explains the entries that the server itself writes with it: it credits what an object without
-owners had to `before-first-apply`, and the oldest of more than ten entries to `ancient-changes`. Status is ignored: it
-is reported, not desired.
+of the API server. It also explains the entries of that time that the server names itself: it credits what an object
+without owners had to `before-first-apply`, and merges the oldest of more than ten entries into `ancient-changes`, which
+has the time of the last of them. Status is ignored: it is reported, not desired.
 """
 
 from __future__ import annotations
