@@ -253,9 +253,13 @@ def join_address(base: str, reference: str) -> str:
         raise SourceError(f"{urlsplit(base).hostname} leads to an address that cannot be read") from None
 
 
-def unreachable(target: FetchTarget) -> SourceError:
-    """Return the one failure of every connection: closed, refused, slow and forbidden look alike."""
-    return SourceError(f"nothing could be fetched from {target.host}")
+class NoAnswerError(SourceError):
+    """The one failure of every connection: closed, refused, slow and forbidden look alike."""
+
+
+def unreachable(target: FetchTarget) -> NoAnswerError:
+    """Return the failure of a connection that was to fetch something."""
+    return NoAnswerError(f"nothing could be fetched from {target.host}")
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from applyviz.sources.bundle import BundledFile
 from applyviz.sources.pinned import (
     FetchPolicy,
     FetchTarget,
+    NoAnswerError,
     PinnedClient,
     Resolver,
     connecting,
@@ -58,7 +59,10 @@ class _Fetcher:
     def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> int:
         """Send once and return the status; the body of the answer is not read."""
         target = read_target(url, self.policy)
-        response = self.client.ask(target, "POST", {**headers, "Accept-Encoding": "identity"}, body)
+        try:
+            response = self.client.ask(target, "POST", {**headers, "Accept-Encoding": "identity"}, body)
+        except NoAnswerError:
+            raise SourceError(f"no answer from {target.host}") from None
         response.close()
         return response.status
 

@@ -184,7 +184,7 @@ def test_webhook_to_the_own_network_is_never_reached(team, admin, receiver, sett
     notifications.deliver(delivery.pk)
 
     delivery.refresh_from_db()
-    assert (delivery.status, delivery.error, receiver.got) == (0, "nothing could be fetched from 127.0.0.1", [])
+    assert (delivery.status, delivery.error, receiver.got) == (0, "no answer from 127.0.0.1", [])
 
 
 def _quick_policy():
