@@ -188,7 +188,7 @@ def test_main_job_with_a_web_process_that_opens_nothing(team):
     wait_for_page(bob, "/clusters/box/state/", "Status and permissions")
     wait_for_page(bob, "/clusters/box/managers/team/", "stringData.password")
     alice.post(f"/runs/{run}/undo/")
-    wait_for_page(alice, "/reviews/", f"Undo run {run}")
+    wait_for_page(alice, "/reviews/", f"Revert run {run}")
     assert [page for page in (*seen, bob.page, alice.page) if "canary" in page or "Y2FuYXJ5" in page] == []
 
 

@@ -141,6 +141,16 @@ def test_what_moved_since_the_run_is_said(team):
     assert Undo.objects.get().moved == {str(plan.number): ["ConfigMap default/settings: .data.a"]}
 
 
+@pytest.mark.long
+def test_deleted_object_is_not_said_to_be_reset(team):
+    run = team.apply(config_map(a="1"))
+    team.apply(config_map(a="2"))
+
+    plan = plan_undo(team, run)
+
+    assert (plan.counts, Undo.objects.get().moved) == ({"prune": 1}, {str(plan.number): []})
+
+
 def test_undoing_needs_an_approval_of_its_own(team):
     run = team.apply(config_map(a="1"))
     plan = plan_undo(team, run)

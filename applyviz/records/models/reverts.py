@@ -1,4 +1,4 @@
-"""A review that reverts a run: the run, and the parts of it that cannot be reverted."""
+"""A review that reverts a run: the run, and the limits and side effects of the revert."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from applyviz.records.models.runs import ApplyRun
 class Undo(models.Model):
     """The link between a review and the run that it would revert.
 
-    - `notes` are sentences about what cannot be reverted; `moved` are, by the number of a plan, those about fields that
+    - `notes` are sentences about limits and side effects; `moved` are, by the number of a plan, those about fields that
       changed since the run and are reverted nevertheless. None contains a value of a field.
     """
 

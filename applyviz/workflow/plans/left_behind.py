@@ -94,11 +94,11 @@ def find_earlier_run(plan: Plan, *, for_user: Person) -> ApplyRun | None:
 def find_left_behind(plan: Plan, *, for_user: Person) -> LeftBehind | None:
     """Return what the last run of the same source applied, the plan does not name, and no later run deleted.
 
-    - None without such objects, for a plan that does not name all objects of its manifests, and for deletions, patches
-      and moves. Runs that the person may not see do not count.
+    - None without such objects, for a plan that does not name all objects of its manifests, and for deletions, patches,
+      moves and reverts, which name what a run changed. Runs that the person may not see do not count.
     """
     channel = options_from_json(plan.options).channel
-    if not _names_all(plan):
+    if not _names_all(plan) or getattr(plan.review, "undoes", None) is not None:
         return None
     runs = list(_select_earlier(plan, for_user).filter(state=RunState.APPLIED)[:_RUNS])
     if channel is not None:

@@ -21,7 +21,7 @@ from applyviz.engine.objects.errors import MergeError
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject, get_at, is_same_json
 from applyviz.engine.planning.digest.serialize import options_from_json
-from applyviz.engine.planning.model.plan import Operation, PlannedObject
+from applyviz.engine.planning.model.plan import DELETIONS, Operation, PlannedObject
 from applyviz.engine.planning.objects import revert
 from applyviz.engine.planning.objects.patch_revert import revert_patch
 from applyviz.engine.requests.applyset import MANAGER_SUFFIX
@@ -255,7 +255,7 @@ def prepare_revert(run: ApplyRun, *, by: Person, only_lost: bool = False) -> Cal
 
 
 def _open_review(run: ApplyRun, found: _Gathered, options: ApplyOptions, by: Person, only_lost: bool) -> Review:
-    act, why = ("Restore from", "Creates again what") if only_lost else ("Undo", "Reverts")
+    act, why = ("Restore from", "Creates again what") if only_lost else ("Revert", "Reverts")
     lost = " deleted and could not replace" if only_lost else ""
     with transaction.atomic():
         review = reviews.create_review(
@@ -288,7 +288,10 @@ def _list_moved(result: ObjectResult, now: PlannedObject) -> Iterator[str]:
 
 
 def note_moved(plan: Plan, found: Iterable[PlannedObject]) -> None:
-    """Store in a plan that reverts a run which fields changed since that run and would be reset anyway."""
+    """Store in a plan that reverts a run which fields changed since that run and would be reset anyway.
+
+    - Of an object that it deletes, no field is reset.
+    """
     undo = Undo.objects.filter(review_id=plan.review_id).select_related("run").first()
     if undo is None:
         return
@@ -296,7 +299,7 @@ def note_moved(plan: Plan, found: Iterable[PlannedObject]) -> None:
     moved_fields = []
     for change in found:
         result = results.get(change.ref.key)
-        paths = list(_list_moved(result, change)) if result is not None else []
+        paths = list(_list_moved(result, change)) if result and change.operation not in DELETIONS else []
         if paths:
             more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
             moved_fields.append(f"{change.ref}: {', '.join(paths[:_SHOWN])}{more}")

@@ -136,7 +136,7 @@ def test_approver_deletes_and_the_author_brings_back(team, page):
     assert "1 of 1 object deleted" in told
     assert "rollouts not watched" not in told
     page.post(f"/runs/{run.number}/undo/")
-    assert Review.objects.latest("number").title.startswith("Undo run")
+    assert Review.objects.latest("number").title.startswith("Revert run")
 
 
 def test_history_says_what_was_deleted(team, page):

@@ -10,7 +10,7 @@ from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyOptions, Prune, PruneMode, SetAction
 from applyviz.records.enums import RunState
-from applyviz.records.models import ApplyRun
+from applyviz.records.models import ApplyRun, Undo
 from tests.web import builders, rows
 
 pytestmark = pytest.mark.django_db
@@ -75,6 +75,17 @@ def test_nothing_is_said_where_it_would_not_be_true(as_alice, alice, bob, names,
     page = read_overview(as_alice, rows.make_plan(alice, [change(name) for name in names], options=options))
 
     assert "not in these manifests" not in page
+
+
+def test_revert_names_only_what_its_run_changed(as_alice, alice, bob):
+    run = apply_earlier((alice, bob), "abcd")
+    plan = rows.make_plan(alice, [change("a"), change("b")])
+    Undo.objects.create(review=plan.review, run=run, notes=["deleting Namespace shop deletes everything in it"])
+
+    page = read_overview(as_alice, plan)
+
+    assert "not in these manifests" not in page
+    assert ("Limits and side effects:" in page, "Cannot be reverted" in page) == (True, False)
 
 
 def test_unread_documents_may_hold_the_object(as_alice, alice, bob):

@@ -52,7 +52,7 @@ def test_form_leads_to_what_was_made(slow, root, run):
     slow.work()
     done = root.get(answer["Location"])
 
-    (made,) = Review.objects.filter(title__startswith="Undo")
+    (made,) = Review.objects.filter(title__startswith="Revert")
     assert (waiting.status_code, done["Location"]) == (202, reverse("reviews:show-review", args=[made.number]))
 
 
@@ -105,7 +105,7 @@ def test_worker_that_comes_too_late_does_nothing(slow, root, run, monkeypatch, m
     monkeypatch.setattr(handlers, "prepare", slowly)
     slow.work()
 
-    assert not Review.objects.filter(title__startswith="Undo").exists()
+    assert not Review.objects.filter(title__startswith="Revert").exists()
     sweep_at = timezone.now() + 2 * worker_questions.PATIENCE
     worker_requests.end_late(now=sweep_at)
     assert WorkerRequest.objects.get().state == WorkerRequestState.EXPIRED
@@ -133,7 +133,7 @@ def test_rights_are_looked_at_again_by_the_worker(slow, team, run):
 
     assert answer.status_code == 302
     assert WorkerRequest.objects.get().state == WorkerRequestState.REFUSED
-    assert not Review.objects.filter(title__startswith="Undo").exists()
+    assert not Review.objects.filter(title__startswith="Revert").exists()
 
 
 def test_lost_worker_request_is_found_and_answered_once(slow, root):

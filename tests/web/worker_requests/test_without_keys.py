@@ -148,7 +148,7 @@ def test_run_is_undone_by_a_worker(web, team, run):
 
     answer = browser.post(reverse("runs:undo-run", args=[run.number]))
 
-    made = Review.objects.get(title__startswith="Undo")
+    made = Review.objects.get(title__startswith="Revert")
     assert answer["Location"] == reverse("reviews:show-review", args=[made.number])
     assert web.served == [WorkerRequestKind.UNDO]
 

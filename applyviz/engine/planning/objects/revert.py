@@ -42,7 +42,7 @@ class Revert:
 
     - `manifest`: the manifest to apply, None if there is nothing to apply.
     - `deletes`: whether to delete the object.
-    - `notes`: what cannot be reverted, one sentence each, without any value.
+    - `notes`: its limits and side effects, one sentence each, without any value.
     """
 
     manifest: JSONObject | None = None

@@ -1,4 +1,4 @@
-"""Notices of a review that reverts a run: what cannot be reverted, and what changed since but is reset anyway."""
+"""Notices of a review that reverts a run: its limits and side effects, and what changed since but is reset anyway."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def present_undo(plan: Plan) -> tuple[Notice, ...]:
     notice = Notice(
         loud if undo.notes else calm,
         _("Reverts run %(number)d") % {"number": undo.run.number},
-        _("Cannot be reverted:") if undo.notes else _("It needs its own approvals."),
+        _("It needs its own approvals. Limits and side effects:") if undo.notes else _("It needs its own approvals."),
         lines=tuple(undo.notes),
         url=url,
         link=link,
