@@ -7,9 +7,10 @@ from django.db.models import F
 from django.urls import reverse
 
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.records.enums import AuditAction
-from applyviz.records.models import ApplyRun, JournalEntry, ObjectResult
+from applyviz.records.enums import AuditAction, Role
+from applyviz.records.models import ApplyRun, Approval, JournalEntry, ObjectResult
 from applyviz.workflow.audit import trail
+from tests.builders import make_approval, make_person
 from tests.web import builders, reading, rows
 from tests.web.runs import scenes
 
@@ -118,6 +119,18 @@ def test_steps_are_numbered_without_gaps_and_never_empty(as_viewer, alice, bob):
     listed = [reading.text_of(item).split(" Deployment")[0] for item in reading.find_all(waves, "li")]
 
     assert listed == ["1", "2", "3", "4"]
+
+
+def test_person_who_approved_and_started_is_named_once(as_viewer, plan, bob):
+    run = rows.make_run(plan, bob, state="applied")
+    alone = reading.text_of(reading.read(as_viewer, url(run)))
+    second = make_approval(plan, make_person("erin", Role.APPROVER))
+    Approval.objects.filter(pk=second.pk).update(spent_at=rows.NOW, run=run)
+
+    both = reading.text_of(reading.read(as_viewer, url(run)))
+
+    assert ("approved and started by bob" in alone, "· started by" in alone) == (True, False)
+    assert ("approved by bob, erin" in both, "· started by bob" in both) == (True, True)
 
 
 def test_finished_run_can_be_asked_what_would_undo_it(as_alice, as_bob, plan, bob):
@@ -364,7 +377,7 @@ def test_who_cannot_revert_a_run_reads_who_can(as_viewer, as_alice, alice, bob):
     run.results.update(outcome="applied")
     seen, offered = (browser.get(url(run)).content.decode() for browser in (as_viewer, as_alice))
 
-    assert [("Authors can revert this run" in page, "Revert…" in page) for page in (untouched, seen, offered)] == [
+    assert [("Authors can revert it" in page, "Revert…" in page) for page in (untouched, seen, offered)] == [
         (False, False),
         (True, False),
         (False, True),

@@ -69,6 +69,19 @@ def test_a_finished_run_has_no_now_and_says_what_nobody_watches_any_more(as_view
     assert "2 objects were not attempted." in text
 
 
+def test_what_a_finished_run_did_not_attempt_is_not_at_its_beginning(as_viewer, scene):
+    scenes.finish(scene, clock.now())
+
+    page = reading.read(as_viewer, f"/runs/{scene.number}/")
+
+    words = [word for word in reading.find_all(picture(page), "text") if "not attempted" in reading.text_of(word)]
+    assert [(reading.attribute(word, "x"), reading.attribute(word, "text-anchor")) for word in words] == [
+        ("99.40%", "end"),
+        ("99.40%", "end"),
+    ]
+    assert bars(page, "wait") == []
+
+
 @pytest.mark.long
 def test_rows_of_workloads_are_limited_and_the_others_counted(as_viewer, alice, bob):
     many = tuple(f"web-{number}" for number in range(60))

@@ -126,6 +126,11 @@ class RunPage:
     retry: RetryOffer | None
     is_lost: bool
 
+    @property
+    def is_by_one_person(self) -> bool:
+        """Whether who started the run is the only one who approved it."""
+        return self.approved_by == (self.started_by,)
+
 
 def _present_track(run: ApplyRun, results: Sequence[ObjectResult], approved_by: Sequence[str]) -> tuple[TrackStep, ...]:
     found = Counter(find_object_state(result) for result in results)
@@ -243,7 +248,7 @@ def _offer_revert(run: ApplyRun, person: Person) -> tuple[str, str]:
     """Return the address at which this person reverts a run, and a note if only others can; else ""."""
     if not revert.find_undo_blockers(run, for_user=person):
         return reverse("runs:undo-run", args=[run.number]), ""
-    return "", _("Authors can revert this run") if revert.can_be_reverted(run) else ""
+    return "", _("Authors can revert it") if revert.can_be_reverted(run) else ""
 
 
 def present_run(run: ApplyRun, *, for_user: Person, position: int | None = None, is_whole: bool = False) -> RunPage:

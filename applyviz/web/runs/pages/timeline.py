@@ -35,6 +35,7 @@ _MOST_ROWS, _SLOWEST = 40, 20
 _MOST_BARS = 60
 _LONGEST_NAME = 26
 _CLOSE, _SHORT, _ROOM = 72.0, 18, 24.0
+_LAST = "99.40%"
 _OPEN_ENDED = (RolloutState.WAITING, RolloutState.GIVEN_UP)
 Span = tuple[datetime, datetime | None]
 
@@ -177,9 +178,7 @@ class _Picture:
         if drawn:
             self._label_rollout(end, middle, text, mark, tone, left=first)
         elif all(find_object_state(result) is ObjectState.NOT_ATTEMPTED for result in results):
-            begin = self._axis.scale(self._at(self._now)) if not self._run.is_finished else 0.0
-            self.bars.append(TimelineBar("wait", f"{begin + 1:.2f}%", str(self.y + 5), "9.5rem", "16"))
-            self.words.append(Words(f"{begin + 1.6:.2f}%", middle, text))
+            self._draw_not_attempted(middle, text)
         else:
             self._label_rollout(end, middle, text, mark, tone)
         self.y += _LANE
@@ -259,9 +258,21 @@ class _Picture:
         self.y += _ROW
         return None
 
+    def _draw_not_attempted(self, y: str, text: str) -> None:
+        """Draw a box after the present moment; of a finished run, only words at the end of the picture."""
+        if self._run.is_finished:
+            style = OBJECT_STATE_STYLES[ObjectState.NOT_ATTEMPTED]
+            self.words.append(Words(_LAST, y, text, style.glyph, style.tone, is_left=True))
+            return
+        begin = self._axis.scale(self._at(self._now))
+        self.bars.append(TimelineBar("wait", f"{begin + 1:.2f}%", str(self.y + 5), "9.5rem", "16"))
+        self.words.append(Words(f"{begin + 1.6:.2f}%", y, text))
+
     def _draw_waiting(self, result: ObjectResult) -> None:
-        style = OBJECT_STATE_STYLES[find_object_state(result)]
-        self.words.append(Words("0.6%", str(self.y + 14), str(style.word), style.glyph, style.tone))
+        state, y = find_object_state(result), str(self.y + 14)
+        style, is_never = OBJECT_STATE_STYLES[state], self._run.is_finished and state is ObjectState.NOT_ATTEMPTED
+        x = _LAST if is_never else "0.6%"
+        self.words.append(Words(x, y, str(style.word), style.glyph, style.tone, is_left=is_never))
         self.y += _ROW
 
     def _draw_outages(self, result: ObjectResult, y: str) -> None:
