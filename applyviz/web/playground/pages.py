@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from typing import Generic, TypeVar
 
 from django.urls import reverse
 
@@ -28,24 +29,27 @@ from applyviz.workflow.ops import playgrounds
 
 TIME = "%Y-%m-%dT%H:%M:%SZ"
 EXAMPLES_AT = "2026-01-01T00:00:00Z"
+Given = TypeVar("Given")
 
 
 @dataclass(frozen=True, slots=True)
-class PlaygroundQuestion:
-    """An input with an address: an example of the guide, or one that a visitor submitted."""
+class AddressedQuestion(Generic[Given]):
+    """A question with an address: an example of the guide, or one that a visitor submitted."""
 
     key: str
-    given: PlaygroundQuery
+    given: Given
     now: str
+    url: str
     title: str = ""
     guide_url: str = ""
     expires_at: datetime | None = None
-    pool: limited.Pool = limited.PEOPLE
 
-    @property
-    def url(self) -> str:
-        """Return the address of the answer."""
-        return answer_url(self.key)
+
+@dataclass(frozen=True, slots=True)
+class PlaygroundQuestion(AddressedQuestion[PlaygroundQuery]):
+    """A question about one object; `pool`: the processes that compute the answer of a visitor."""
+
+    pool: limited.Pool = limited.PEOPLE
 
     @property
     def asked(self) -> answers.ChildQuestion:
@@ -91,12 +95,13 @@ def find_question(key: str, *, pool: limited.Pool) -> PlaygroundQuestion:
     if example is not None:
         page = key.rpartition("-")[0]
         url = f"{reverse('guide:show-page', args=[page])}#{key}"
-        return PlaygroundQuestion(key, open_example(example), EXAMPLES_AT, example.title, url)
+        return PlaygroundQuestion(key, open_example(example), EXAMPLES_AT, answer_url(key), example.title, url)
     kept = playgrounds.open_input(key)
     if "manifest" not in kept.content:
         raise NotVisibleError("this link is to a question of another form")
     given = PlaygroundQuery.from_json(kept.content)
-    return PlaygroundQuestion(key, given, kept.created_at.strftime(TIME), expires_at=kept.expires_at, pool=pool)
+    at, url = kept.created_at.strftime(TIME), answer_url(key)
+    return PlaygroundQuestion(key, given, at, url, expires_at=kept.expires_at, pool=pool)
 
 
 def render_pane(question: PlaygroundQuestion, choice: AloneChoice) -> str:
@@ -134,19 +139,6 @@ def present_question_field(question: PlaygroundQuestion, index: int) -> FieldSch
     return present_schema(facts_at(bundled().find_kind(gvk), paths[index]), paths[index])
 
 
-def list_example_groups(current: str = "") -> tuple[ExampleGroup, ...]:
-    """Return every example, grouped by the guide page that contains it."""
-    return tuple(
-        ExampleGroup(
-            entry.page.title,
-            reverse("guide:show-page", args=[entry.page.name]),
-            tuple(ExampleLink(e.title, answer_url(name), name == current) for name, e in entry.examples.items()),
-        )
-        for entry in library.list_entries()
-        if entry.examples
-    )
-
-
 def list_groups(find_url: Callable[[str, Example], str], current: str) -> tuple[ExampleGroup, ...]:
     """Return the examples of one form, grouped by guide page; `find_url` returns "" for those of other forms."""
     groups = []
@@ -156,3 +148,8 @@ def list_groups(find_url: Callable[[str, Example], str], current: str) -> tuple[
         if links:
             groups.append(ExampleGroup(entry.page.title, reverse("guide:show-page", args=[entry.page.name]), links))
     return tuple(groups)
+
+
+def list_example_groups(current: str = "") -> tuple[ExampleGroup, ...]:
+    """Return the examples of one object, grouped by the guide page that contains them."""
+    return list_groups(lambda name, example: "" if example.is_set else answer_url(name), current)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 from functools import lru_cache
 from typing import Generic, TypeVar
 
@@ -20,25 +19,12 @@ from applyviz.guide.opening import open_channel, open_set
 from applyviz.guide.pages import Example
 from applyviz.web.playground.answers import CHILD
 from applyviz.web.playground.channel_answering import render_channel
-from applyviz.web.playground.pages import EXAMPLES_AT, TIME, ExampleGroup, list_groups
+from applyviz.web.playground.pages import EXAMPLES_AT, TIME, AddressedQuestion, ExampleGroup, list_groups
 from applyviz.web.playground.set_answering import render_set
 from applyviz.workflow.foundation.errors import NotPossibleError, NotVisibleError
 from applyviz.workflow.ops import playgrounds
 
 _Given = TypeVar("_Given", SetQuery, ChannelQuery)
-
-
-@dataclass(frozen=True, slots=True)
-class AddressedQuestion(Generic[_Given]):
-    """A question with an address: an example of the guide, or one that a visitor submitted."""
-
-    key: str
-    given: _Given
-    now: str
-    url: str
-    title: str = ""
-    guide_url: str = ""
-    expires_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
