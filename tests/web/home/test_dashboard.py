@@ -159,6 +159,24 @@ def test_more_than_twelve_clusters_are_a_table_with_sparklines(as_viewer, busy):
     assert any(label.startswith(f"{busy.name}, last 30 days: 3 runs") for label in labels)
 
 
+@pytest.mark.parametrize(("problem", "is_counted"), [("", True), ("no answer", False), (None, False)])
+@pytest.mark.parametrize("clusters", [1, 13])
+def test_what_no_scan_could_count_is_not_said_to_be_none(as_viewer, busy, clusters, problem, is_counted):
+    new = rows.make_cluster("new")
+    for number in range(clusters - 1):
+        rows.make_cluster(f"cluster-{number:02}")
+    if problem is not None:
+        ClusterScan.objects.create(cluster=new, created_at=clock.now(), finished_at=clock.now(), problem=problem)
+
+    page = reading.read(as_viewer, "/")
+
+    listed = [reading.text_of(e) for e in (*reading.find_all(page, "li"), *reading.find_all(page, "tr"))]
+    [line] = [text for text in listed if text.startswith("New ")]
+
+    assert ("0 drifted" in line or " 0 0" in line) == is_counted
+    assert (" \u2013 \u2013" in line) == (clusters > 1 and not is_counted)
+
+
 @pytest.mark.parametrize(("clusters", "is_cut"), [(15, False), (16, True)])
 def test_of_many_clusters_the_first_are_listed_and_all_are_a_link_away(as_viewer, busy, clusters, is_cut):
     for number in range(1, clusters):

@@ -36,7 +36,10 @@ _SCANNED = Appearance("✓", gettext_lazy("scanned"), "add")
 
 @dataclass(frozen=True, slots=True)
 class ClusterHealth:
-    """One cluster; changes may run at `opens_at`, or `when` says whether they may run now, and `opens` why."""
+    """One cluster; changes may run at `opens_at`, or `when` says whether they may run now, and `opens` why.
+
+    - `is_counted`: whether a scan could read the cluster, and counted what drifted and what was changed outside review.
+    """
 
     name: str
     kind: str
@@ -47,6 +50,7 @@ class ClusterHealth:
     problem: str
     drifted: int
     outside: int
+    is_counted: bool
     activity: ActivityStrip
     when: str
     opens: str
@@ -113,6 +117,7 @@ def present_health(person: Person) -> tuple[ClusterHealth, ...]:
                 scan.problem if scan else "",
                 counts[FindingSort.DRIFTED],
                 sum(counts[sort] for sort in _OUTSIDE),
+                bool(counts) or (scan is not None and not scan.problem),
                 strips[cluster.pk],
                 when,
                 why,
