@@ -18,10 +18,11 @@ class PersonForm(forms.Form):
     """A new account."""
 
     name = forms.RegexField(
-        r"^[\w.@+-]{1,150}$",
+        r"^[\w.@+-]+$",
+        max_length=150,
         label=_("Name"),
         help_text=_("Use letters, digits and @ . + - _, without spaces."),
-        error_messages={"invalid": _("Use letters, digits and @ . + - _, without spaces.")},
+        error_messages={"invalid": _("This name contains a space or another character that is not allowed.")},
     )
     email = forms.EmailField(label=_("Email address"), required=False)
 
