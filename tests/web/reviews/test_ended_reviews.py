@@ -45,7 +45,7 @@ def test_steps_of_a_closed_review_wait_for_nobody(as_bob, refused_plan):
     after = track(as_bob, refused_plan)
 
     assert ("Resolve alice is next" in before, "0 of 1" in before) == (True, True)
-    assert ("Plan review closed" in after, "is next" in after, "0 of 1" in after) == (True, False, False)
+    assert ("Closed Approve" in after, "is next" in after, "0 of 1" in after) == (True, False, False)
 
 
 def test_approve_page_of_a_closed_review_names_nobody_who_could_approve(as_bob, plan):

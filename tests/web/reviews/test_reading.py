@@ -252,7 +252,7 @@ def test_closing_ends_the_state_reading(alice, team):
 
     assert "closed" in show(alice, reverse("reviews:list-reviews"))
     page = read_outlines(alice)
-    assert "Plan review closed" in page
+    assert "Closed Approve" in page
     assert "This review is closed." in page
     assert [text for text in ("Reading…", "Plan reading", "and the cluster…") if text in page] == []
 

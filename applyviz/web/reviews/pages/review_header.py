@@ -83,7 +83,7 @@ def _step_plan(plan: Plan, facts: PlanFacts, run: ApplyRun | None) -> HeaderStep
     if facts.newer and run is None:
         return HeaderStep(_("plan"), StepState.BAD, _("superseded by plan %(number)d") % {"number": facts.newer})
     if plan.review.state == ReviewState.CLOSED and run is None:
-        return HeaderStep(_("plan"), StepState.BAD, _("review closed"))
+        return HeaderStep(_("closed"), StepState.BAD)
     if plan.state == PlanState.PLANNING:
         return HeaderStep(_("plan"), StepState.NOW, _("planning") if plan.expected else _("reading"))
     if plan.counts.get(Operation.BLOCKED, 0):
