@@ -22,7 +22,13 @@ _RECORDS = frozenset(
     ("creationTimestamp", "deletionTimestamp", "generation", "managedFields", "resourceVersion", "uid")
 )
 _SYSTEM_PREFIX = "kube-"
-_ONE_MORE = "The schemas differ in 1 more field."
+# What else differs, after what is named: by whether that is one field, and whether anything is named.
+_OTHERS: Mapping[tuple[bool, bool], str] = {
+    (True, True): "The schemas differ in 1 more field.",
+    (False, True): "The schemas differ in {others} more fields.",
+    (True, False): "The schemas differ in 1 field.",
+    (False, False): "The schemas differ in {others} fields.",
+}
 _SAME = "Its permissions stay the same."
 _WITHOUT_PERMISSIONS = {
     ("new", False): "It has no rules, so it gives no permissions.",
@@ -120,7 +126,7 @@ def _describe_definition(f: Facts) -> Templates:
         found[0] = found[0].partition(":")[0] + "."
     found += [sentence for fact, sentence in _VERSIONS.items() if f.get(fact)]
     if f.get("others"):
-        found.append("The schemas differ in {others} more fields." if f["others"] != "1" else _ONE_MORE)
+        found.append(_OTHERS[f["others"] == "1", bool(found)])
     return tuple(found) or ("The fields and versions of the kind stay the same.",)
 
 

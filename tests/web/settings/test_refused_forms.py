@@ -56,7 +56,9 @@ def test_refused_grant_keeps_what_was_entered(as_dana, erin, form, subject):
     assert not Grant.objects.filter(role="viewer").exists()
 
 
-@pytest.mark.parametrize(("name", "problem"), [("bad name!", "contains a space"), ("x" * 151, "at most 150 characters")])
+@pytest.mark.parametrize(
+    ("name", "problem"), [("bad name!", "contains a space"), ("x" * 151, "at most 150 characters")]
+)
 def test_refused_name_is_told_in_other_words_than_its_help(as_dana, name, problem):
     page = as_dana.post(reverse("settings:add-person"), {"name": name, "email": ""}).content.decode()
 
