@@ -15,9 +15,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
-from applyviz.sources import child
 from tests import moments
-from tests.child_server import ChildServers
 from tests.faults.reporting import pytest_sessionfinish, pytest_terminal_summary  # noqa: F401 - hooks of pytest
 from tests.page_layout import flatten
 
@@ -124,31 +122,12 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: N
     migrate_once()
 
 
-_start_child = child._start_child
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _children_are_forked() -> Iterator[None]:
-    """Manifests are read in forks of one process, which start a hundred times faster than an interpreter."""
-    servers = ChildServers()
-    child._start_child = servers.start  # type: ignore[assignment]
-    yield
-    child._start_child = _start_child
-    servers.close()
-
-
 @pytest.fixture(autouse=True, scope="session")
 def _authorities_of_this_machine_are_not_read() -> Iterator[None]:
     """Servers of tests have an authority of their own; reading those of the machine takes 40 ms per connection."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl.SSLContext, "load_default_certs", lambda *_: None)
         yield
-
-
-@pytest.fixture
-def real_children(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Children are started as the product starts them: for tests of these children and of their limits."""
-    monkeypatch.setattr(child, "_start_child", _start_child)
 
 
 @pytest.fixture(autouse=True, scope="session")

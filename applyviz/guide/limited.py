@@ -16,7 +16,7 @@ from applyviz.engine.objects.values import JSONObject
 from applyviz.guide.given import PlaygroundQuery, PlaygroundQueryError, PlaygroundQueryProblem
 from applyviz.guide.given_channels import ChannelQuery
 from applyviz.guide.given_sets import SetQuery
-from applyviz.sources.child import ChildLimits, ask_child
+from applyviz.sources.child import ChildLimits, ask_child, prepare_child
 
 LIMITS = ChildLimits(memory_bytes=512 * 1024 * 1024, cpu_seconds=5, wall_seconds=20.0, answer_bytes=3 * 1024 * 1024)
 VISITOR_BYTES = 64 * 1024
@@ -51,6 +51,11 @@ def check_size(given: PlaygroundQuery | SetQuery | ChannelQuery) -> None:
     if size > VISITOR_BYTES:
         reason = f"all texts together are {size:,} bytes; without signing in at most {VISITOR_BYTES:,} are computed"
         raise PlaygroundQueryError((PlaygroundQueryProblem("manifest", reason),))
+
+
+def prepare(child: str) -> None:
+    """Load what answers questions while the person writes theirs; costs nothing when it is loaded."""
+    prepare_child(child)
 
 
 def ask(child: str, question: JSONObject, pool: Pool) -> JSONObject:

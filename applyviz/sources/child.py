@@ -1,34 +1,26 @@
 """Run a module of ours in a disposable child process with limits, so that hostile bytes kill only the child.
 
-Safe from any thread: no memory of ours is forked. The child gets no environment, no files and no arguments except the
-parent's search path.
+Safe from any thread: no memory of ours is forked. The child gets no environment and no files; `fork_server` says where
+it comes from.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import resource
 import signal
-import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 import msgspec
 
 from applyviz.engine.objects.errors import SourceError
+from applyviz.sources.fork_server import SERVERS
 
-# Without `site` the start is faster; the child needs only the parent's search path.
-_START = (
-    "import json,sys;sys.path[:]=json.loads(sys.argv[1]);"
-    "from {module} import main;main(sys.stdin.buffer,sys.stdout.buffer)"
-)
 _decode_row = msgspec.json.Decoder(dict[str, str]).decode
 ERROR_ROW = frozenset(("error",))
 """The row of a child that says why it has no answer."""
-_PRODUCT_ROOT = str(Path(__file__).resolve().parents[2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,25 +52,6 @@ def limit_self(memory_bytes: int, cpu_seconds: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def start_child(module: str, *, errors: int, start_new_session: bool) -> subprocess.Popen[bytes]:
-    """Start a module of ours with pipes; it inherits no environment and no files."""
-    search = [path for path in (_PRODUCT_ROOT, *sys.path) if path]
-    return subprocess.Popen(  # noqa: S603 - our own interpreter, fixed arguments
-        [sys.executable, "-I", "-S", "-c", _START.format(module=module), json.dumps(search)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=errors,
-        env={"LANG": "C.UTF-8"},
-        cwd="/",
-        close_fds=True,
-        start_new_session=start_new_session,
-    )
-
-
-def _start_child(module: str) -> subprocess.Popen[bytes]:
-    return start_child(module, errors=subprocess.DEVNULL, start_new_session=False)
-
-
 def _explain_end(code: int | None, limits: ChildLimits, act: str) -> str:
     if code is None:
         return f"{act} it took longer than {limits.wall_seconds:g} seconds"
@@ -87,19 +60,17 @@ def _explain_end(code: int | None, limits: ChildLimits, act: str) -> str:
     return f"{act} it needs more memory or a deeper stack than is allowed"
 
 
+def prepare_child(module: str) -> None:
+    """Load a module of children before somebody asks it; do not wait for it."""
+    SERVERS.find(module).start()
+
+
 def ask_child(module: str, message: bytes, limits: ChildLimits, *, act: str = "reading") -> tuple[bytes, str]:
     """Return the answer of a module's `main` to a message, and why it ended early ("" if it did not).
 
     - `act` names its work in the reason.
     """
-    child = _start_child(module)
-    try:
-        answer, _ = child.communicate(message, timeout=limits.wall_seconds)
-        code: int | None = child.returncode
-    except subprocess.TimeoutExpired:
-        child.kill()
-        answer, _ = child.communicate()
-        code = None
+    answer, code = SERVERS.find(module).ask(message, limits.wall_seconds)
     return answer, "" if code == 0 else _explain_end(code, limits, act)
 
 

@@ -26,7 +26,7 @@ from applyviz.web.reviews.pane.object_content import ObjectView
 from tests.builders import make_person
 from tests.pace import measure
 
-pytestmark = [pytest.mark.attacks, pytest.mark.django_db, pytest.mark.usefixtures("real_children")]
+pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
 MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: flags}\ndata: {theme: light}\n"
 
 

@@ -26,7 +26,7 @@ from applyviz.web.templatetags.applyviz import breakable, ticked, visible, wrap_
 from applyviz.workflow.foundation.scopes import fits
 from tests.pace import measure
 
-pytestmark = [pytest.mark.attacks, pytest.mark.usefixtures("real_children")]
+pytestmark = pytest.mark.attacks
 SECONDS = 2.0
 LENGTH = 240_000
 

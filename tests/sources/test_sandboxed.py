@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import threading
-from typing import Any
 
 import pytest
 
@@ -174,17 +172,3 @@ def test_bundles_are_read_from_many_threads_at_once() -> None:
         thread.join()
 
     assert found == [1, 1, 1, 1]
-
-
-def test_child_knows_nothing_of_our_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[dict[str, str]] = []
-    popen = subprocess.Popen
-
-    def record(arguments: list[str], **named: Any) -> Any:
-        started.append(dict(named["env"]))
-        return popen(arguments, **named)
-
-    monkeypatch.setattr("applyviz.sources.child.subprocess.Popen", record)
-    read_files(bundle_of(a=GOOD))
-
-    assert started == [{"LANG": "C.UTF-8"}]

@@ -31,14 +31,19 @@ _APPS = ["django.contrib.auth", "django.contrib.contenttypes", "django.contrib.s
 
 @cache
 def load() -> dict[str, ModuleType]:
-    """Load everything that an answer needs; return the modules that answer, by what a question is about."""
+    """Load everything that an answer needs; return the modules that answer, by what a question is about.
+
+    - What most answers read is read once, before a child is forked.
+    """
     settings.configure(INSTALLED_APPS=_APPS, TEMPLATES=[_TEMPLATES], LANGUAGE_CODE="en", USE_TZ=True)
     django.setup()
-    return {
+    found = {
         "object": import_module("applyviz.web.playground.answering"),
         "set": import_module("applyviz.web.playground.set_answering"),
         "channel": import_module("applyviz.web.playground.channel_answering"),
     }
+    found["object"].prepare()
+    return found
 
 
 def main(source: BinaryIO, target: BinaryIO) -> None:

@@ -40,6 +40,7 @@ def _put(request: PageRequest, given: PlaygroundQuery) -> str:
 def ask(request: PageRequest) -> HttpResponse:
     """Show an empty playground, or store a submitted input and redirect to its answer."""
     form = PlaygroundForm(request.POST or None)
+    limited.prepare(answers.CHILD)
     until = admit(request) if request.method == "POST" else None
     if until is not None:
         more = {"groups": presenter.list_example_groups()}

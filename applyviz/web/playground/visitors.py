@@ -16,6 +16,7 @@ from applyviz.guide import limited
 from applyviz.guide.given import PlaygroundQueryError
 from applyviz.web.frame.reauthentication import find_address
 from applyviz.web.frame.view_guard import PageRequest
+from applyviz.web.playground.answers import CHILD
 from applyviz.web.playground.channel_forms import ChannelForm
 from applyviz.web.playground.pages import ExampleGroup
 from applyviz.web.playground.set_forms import SetForm
@@ -59,6 +60,7 @@ def take_question(
     - `keep`: computes and stores what the form holds, and returns the address of the answer.
     """
     is_asked = request.method == "POST"
+    limited.prepare(CHILD)
     until = admit(request) if is_asked else None
     if until is not None:
         return ask_later(request, template, form, until, {"groups": groups})

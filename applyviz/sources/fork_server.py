@@ -1,0 +1,201 @@
+"""Fork disposable children from a process that has loaded their module, so that a question does not wait for imports.
+
+One server for each module, so that no child has more in memory than the module needs. A server knows no setting of the
+installation: it is started without environment and files, and it never sees a question. What a child reads, and what
+reading it breaks, ends with the child. A server ends with the process that asks, or when nobody asked for a while.
+`forking` is what runs in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from io import FileIO
+from pathlib import Path
+from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
+from threading import Lock
+from typing import cast
+
+from applyviz.sources.forking import STARTED, STATUS
+
+IDLE_SECONDS = 300.0
+"""A server ends when nobody asked for so long: it holds memory."""
+_PIECE = 1 << 16
+_START = (
+    "import json,runpy,sys;sys.path[:]=json.loads(sys.argv[1]);"
+    "runpy.run_module('applyviz.sources.forking',run_name='__main__')"
+)
+_PRODUCT_ROOT = str(Path(__file__).resolve().parents[2])
+
+
+def list_search_path() -> list[str]:
+    """Return where a process of ours finds its modules."""
+    return [path for path in (_PRODUCT_ROOT, *sys.path) if path]
+
+
+@dataclass(slots=True)
+class _Exchange:
+    """What is sent to a child, and what came back from it and from its supervisor."""
+
+    waiting: memoryview
+    source: FileIO
+    target: FileIO
+    control: socket.socket
+    answer: list[bytes] = field(default_factory=list)
+    report: bytes = b""
+
+    def run(self, until: float) -> None:
+        """Send and receive until the child and its supervisor have ended, or time is up."""
+        os.set_blocking(self.source.fileno(), False)
+        with DefaultSelector() as selector:
+            selector.register(self.source, EVENT_WRITE, self._send)
+            selector.register(self.target, EVENT_READ, self._receive)
+            selector.register(self.control, EVENT_READ, self._hear)
+            while selector.get_map() and (rest := until - time.monotonic()) > 0:
+                for key, _events in selector.select(rest):
+                    if key.data():
+                        selector.unregister(key.fileobj)
+                        cast("FileIO | socket.socket", key.fileobj).close()
+
+    @property
+    def has_started(self) -> bool:
+        """Whether a server took the request."""
+        return self.report.startswith(STARTED)
+
+    @property
+    def code(self) -> int | None:
+        """The exit code of the child as `Popen.returncode` has it; None if it did not end by itself."""
+        status = self.report[len(STARTED) :]
+        return os.waitstatus_to_exitcode(STATUS.unpack(status)[0]) if len(status) == STATUS.size else None
+
+    def _send(self) -> bool:
+        with suppress(BlockingIOError):
+            try:
+                self.waiting = self.waiting[os.write(self.source.fileno(), self.waiting[:_PIECE]) :]
+            except BrokenPipeError:
+                return True
+        return not self.waiting
+
+    def _receive(self) -> bool:
+        part = os.read(self.target.fileno(), _PIECE)
+        self.answer.append(part)
+        return not part
+
+    def _hear(self) -> bool:
+        with suppress(ConnectionResetError):
+            part = self.control.recv(STATUS.size + 1)
+            self.report += part
+            return not part
+        return True
+
+
+class ForkServer:
+    """The process that forks the children of a module; it starts with the first of them."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+        self._lock = Lock()
+        self._requests: socket.socket | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start the process if there is none, and do not wait until it is ready."""
+        with self._lock:
+            if self._requests is None:
+                self._launch()
+
+    def ask(self, message: bytes, wall_seconds: float) -> tuple[bytes, int | None]:
+        """Return the answer of a new child to a message, and its exit code: None if it took too long.
+
+        - A server that ended meanwhile is started again once.
+        """
+        until = time.monotonic() + wall_seconds
+        exchange = self._exchange(message, until)
+        if not exchange.has_started and time.monotonic() < until:
+            exchange = self._exchange(message, until)
+        return b"".join(exchange.answer), exchange.code
+
+    def close(self) -> None:
+        """End the process; its children end with their questions."""
+        if (requests := self._requests) is not None:
+            self._end(requests)
+
+    def forget(self) -> None:
+        """Leave the process to the one that this one was forked from."""
+        if self._requests is not None:
+            self._requests.close()
+
+    def _exchange(self, message: bytes, until: float) -> _Exchange:
+        (given, source), (target, answer), (control, report) = os.pipe(), os.pipe(), socket.socketpair()
+        with FileIO(source, "w") as to_child, FileIO(target) as from_child, control:
+            with report:
+                asked = self._request((given, answer, report.fileno()))
+            os.close(given)
+            os.close(answer)
+            exchange = _Exchange(memoryview(message), to_child, from_child, control)
+            exchange.run(until)
+        if not exchange.has_started:
+            self._end(asked)
+        return exchange
+
+    def _request(self, files: tuple[int, int, int]) -> socket.socket:
+        with self._lock:
+            requests = self._requests or self._launch()
+            with suppress(BrokenPipeError, ConnectionResetError):  # it has ended: nobody will report
+                socket.send_fds(requests, [STARTED], files)
+            return requests
+
+    def _end(self, requests: socket.socket) -> None:
+        with self._lock:
+            if self._requests is not requests or self._process is None:
+                return  # another thread ended it
+            requests.close()
+            self._process.kill()  # it holds no question, and its children have supervisors
+            self._process.wait()
+            self._requests = self._process = None
+
+    def _launch(self) -> socket.socket:
+        self._requests, theirs = socket.socketpair()
+        given = json.dumps(list_search_path()), self._module, str(theirs.fileno()), str(IDLE_SECONDS)
+        with theirs:
+            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter, fixed arguments
+                [sys.executable, "-I", "-S", "-c", _START, *given],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={"LANG": "C.UTF-8"},
+                cwd="/",
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        return self._requests
+
+
+class ForkServers:
+    """The servers of this process, by module."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._servers: dict[str, ForkServer] = {}
+
+    def find(self, module: str) -> ForkServer:
+        """Return the server of a module."""
+        with self._lock:
+            return self._servers.setdefault(module, ForkServer(module))
+
+    def forget(self) -> None:
+        """After a fork: the servers belong to the process that started them, and its locks may be held."""
+        for server in self._servers.values():
+            server.forget()
+        self._servers = {}
+        self._lock = Lock()
+
+
+SERVERS = ForkServers()
+os.register_at_fork(after_in_child=SERVERS.forget)
