@@ -231,6 +231,7 @@ def test_pages_are_of_one_revision_so_that_a_watch_from_it_misses_nothing(ask, w
             'strconv.ParseInt: parsing "9223372036854775808": value out of range',
         ),
         ({"timeoutSeconds": "abc"}, 400, 'strconv.ParseInt: parsing "abc": invalid syntax'),
+        ({"timeoutSeconds": ""}, 400, 'strconv.ParseInt: parsing "": invalid syntax'),
     ],
 )
 def test_options_are_refused_as_by_the_server(face, query, code, message):
@@ -268,9 +269,20 @@ def test_columns_of_a_table_are_told_once(ask, face):
     assert events[0]["object"]["rows"][0]["cells"][:1] == ["a"]
 
 
-@pytest.mark.parametrize(("asked", "given"), [("", 300), ("0", 300), ("7", 7), ("86400", 300)])
+@pytest.mark.parametrize(
+    ("asked", "given"),
+    [("", 300), ("&timeoutSeconds=0", 300), ("&timeoutSeconds=7", 7), ("&timeoutSeconds=86400", 300)],
+)
 def test_seconds_are_what_was_asked_for_up_to_five_minutes(face, asked, given):
-    assert face.watch(MAPS, f"watch=true&timeoutSeconds={asked}", BEARER).seconds == given
+    assert face.watch(MAPS, f"watch=true{asked}", BEARER).seconds == given
+
+
+def test_watch_begins_with_the_warning_about_its_resource(face):
+    part = face.watch("/api/v1/endpoints", "watch=true", BEARER)
+
+    assert [value for name, value in part.response.headers if name == "Warning"] == [
+        '299 - "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"'
+    ]
 
 
 def test_token_counts_for_every_part(face):

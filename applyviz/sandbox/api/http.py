@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote
@@ -24,6 +24,7 @@ from applyviz.kubernetes.parity.status import StatusError, bad_request
 from applyviz.kubernetes.v1_36.warnings.common import ALL_WARNINGS, CUT_WARNING
 from applyviz.sandbox.api import openapi_v2
 from applyviz.sandbox.api.access_reviews import RequestUser
+from applyviz.sandbox.api.list_options import is_set
 from applyviz.sandbox.api.representations import find_form, shape_body, shape_event
 from applyviz.sandbox.api.server import Sandbox
 from applyviz.sandbox.api.watches import read_timeout
@@ -96,7 +97,7 @@ class HttpFace:
                 return self._watch(request, given, None, has_bookmark=True).response
             return self._answer(request, payload, given, caller)
         except StatusError as error:
-            return _render(Answer(error.code, error.render()))
+            return _render(Answer(error.code, error.render(), error.warnings))
 
     def watch(
         self,
@@ -119,7 +120,7 @@ class HttpFace:
             request, _ = _read_request("GET", path, query, given, b"")
             return self._watch(request, given, position, has_bookmark=has_bookmark)
         except StatusError as error:
-            return refuse_watch(_render(Answer(error.code, error.render())))
+            return refuse_watch(_render(Answer(error.code, error.render(), error.warnings)))
 
     def _authenticate(self, headers: Mapping[str, str]) -> bool:
         token = read_token(headers.get("authorization", ""))
@@ -163,7 +164,6 @@ class HttpFace:
     def _watch(
         self, request: Request, headers: Mapping[str, str], position: WatchPosition | None, *, has_bookmark: bool
     ) -> WatchPart:
-        seconds = read_timeout(request.query, WATCH_SECONDS)
         step = self._sandbox.watch(request, position.revision if position else None, has_bookmark=has_bookmark)
         is_begun, form, lines = bool(position and position.is_begun), find_form(headers.get("accept", "")), []
         route = parse_path(request.path)
@@ -173,7 +173,8 @@ class HttpFace:
                 shaped = shape_event(target, event, form, request.query, self._clock(), has_columns=is_begun)
                 lines.append(json.dumps(shaped) + "\n")
                 is_begun = True
-        response = Response(200, [("Content-Type", JSON)], "".join(lines).encode())
+        response = Response(200, [("Content-Type", JSON), *_list_warnings(step.warnings)], "".join(lines).encode())
+        seconds = read_timeout(request.query, WATCH_SECONDS)
         return WatchPart(response, WatchPosition(step.position, is_begun), seconds, step.is_ended)
 
 
@@ -185,9 +186,9 @@ def _is_log(path: str) -> bool:
 
 def is_watch(method: str, path: str, query: str) -> bool:
     """Return whether a request is a watch of a collection; a watch of a named object is answered at once."""
-    wanted = dict(parse_qsl(query, keep_blank_values=True)).get("watch")
+    is_wanted = is_set(dict(parse_qsl(query, keep_blank_values=True)), "watch")
     route = parse_path(path)
-    return method == "GET" and wanted in ("true", "1") and route is not None and not route.name
+    return method == "GET" and is_wanted and route is not None and not route.name
 
 
 def render_status(code: int, reason: str, message: str) -> Response:
@@ -298,6 +299,9 @@ def _is_page(answer: Answer) -> bool:
 def _render(answer: Answer, content_type: str = JSON) -> Response:
     if _is_page(answer):
         return Response(404, [("Content-Type", "text/plain; charset=utf-8")], _NO_PAGE)
-    headers = [("Content-Type", content_type)]
-    headers += [("Warning", _quote_warning(w)) for w in limit_warnings(answer.warnings)]
+    headers = [("Content-Type", content_type), *_list_warnings(answer.warnings)]
     return Response(answer.status, headers, json.dumps(answer.body).encode())
+
+
+def _list_warnings(warnings: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    return (("Warning", _quote_warning(warning)) for warning in limit_warnings(warnings))

@@ -1,4 +1,4 @@
-"""Read the query of a list: numbers, selectors, the position of a page, and what contradicts itself.
+"""Read the query of a list or of a watch: numbers, selectors, the position of a page, and what contradicts itself.
 
 Rule: `ListOptions` of meta.k8s.io/v1 and their validation. The order is the server's: numbers, selectors, rules, names
 of fields, and what the storage reads.
@@ -11,7 +11,7 @@ import binascii
 import json
 import posixpath
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from applyviz.engine.objects.golang import is_digits, quote, read_digits, read_signed
 from applyviz.engine.objects.values import MutableObject
@@ -66,6 +66,11 @@ def read_number(query: Mapping[str, str], name: str) -> int:
     return number
 
 
+def is_set(query: Mapping[str, str], name: str) -> bool:
+    """Return whether a query asks for an option: any value but `0` and `false` does."""
+    return name in query and query[name] != "0" and query[name].lower() != "false"
+
+
 def find_number_problem(text: str) -> str:
     """Return why a text is no unsigned number, empty text if it is one, or is empty."""
     if not text or read_digits(text) is not None:
@@ -114,23 +119,49 @@ def _list_problems(query: Mapping[str, str]) -> Iterator[FieldError]:
         yield forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list")
 
 
+def _list_watch_problems(query: Mapping[str, str]) -> Iterator[FieldError]:
+    path, is_initial = "resourceVersionMatch", "sendInitialEvents" in query
+    match = query.get(path, "")
+    if is_initial and match != "NotOlderThan":
+        yield forbidden(path, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
+    if match and not is_initial:
+        yield forbidden(path, f"{path} is forbidden for watch unless sendInitialEvents is provided")
+    if match and match != "NotOlderThan":
+        yield not_supported(path, match, ["NotOlderThan"])
+
+
+def check_watch_options(target: ResourceTarget, query: Mapping[str, str]) -> None:
+    """Check the options of a watch, but for its revision.
+
+    - Raises `StatusError`: 400 for what cannot be read, 422 for options that contradict each other.
+    """
+    _read_options(target, query, _list_watch_problems)
+
+
+def _read_options(
+    target: ResourceTarget, query: Mapping[str, str], find_problems: Callable[[Mapping[str, str]], Iterator[FieldError]]
+) -> ListOptions:
+    """Return selection and limit of a query whose options do not contradict each other."""
+
+    def check() -> None:
+        if errors := list(find_problems(query)):
+            raise invalid_object("meta.k8s.io", "ListOptions", "", errors)
+
+    read_number(query, "timeoutSeconds")
+    limit = read_number(query, "limit")
+    return ListOptions(_read_selection(target, query, check), max(limit, 0))
+
+
 def read_list_options(target: ResourceTarget, query: Mapping[str, str]) -> ListOptions:
     """Return the options of a list or of the deletion of a collection.
 
     - Raises `StatusError`: 400 for what cannot be read, 422 for options that contradict each other.
     """
-
-    def check() -> None:
-        if errors := list(_list_problems(query)):
-            raise invalid_object("meta.k8s.io", "ListOptions", "", errors)
-
-    read_number(query, "timeoutSeconds")
-    limit = read_number(query, "limit")
-    is_chosen = _read_selection(target, query, check)
+    options = _read_options(target, query, _list_problems)
     if problem := find_revision_problem(query):
         raise bad_request(f"invalid resource version: {problem}")
     token = query.get("continue", "")
-    return ListOptions(is_chosen, max(limit, 0), _read_token(token) if token else None)
+    return replace(options, start=_read_token(token)) if token else options
 
 
 def write_token(namespace: str, name: str, revision: int) -> str:

@@ -8,14 +8,14 @@ run opens none. Left out: authorization (the caller's), proxies, logs.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONObject
 from applyviz.kubernetes.parity.payloads import Payload
-from applyviz.kubernetes.parity.status import StatusError, bad_request, method_not_allowed, method_not_supported
+from applyviz.kubernetes.parity.status import StatusError, bad_request, method_not_allowed
 from applyviz.kubernetes.v1_36.warnings.kinds import DEPRECATED_RESOURCES
 from applyviz.sandbox.api import admission_policies, component_statuses
 from applyviz.sandbox.api.access_reviews import RequestUser, answer_review, is_review
@@ -49,10 +49,14 @@ def _new_uid() -> str:
 def _warn_of_resource(request: Request, answer: Answer) -> Answer:
     """Add the warning about a deprecated resource, which every request has that a handler of it answers."""
     route = parse_path(request.path)
-    if answer.status == 405 or (route is not None and route.subresource):
+    if answer.status == 405 or route is None or route.subresource:
         return answer
-    warning = DEPRECATED_RESOURCES.get((route.group, route.version, route.plural)) if route is not None else None
-    return answer if warning is None else replace(answer, warnings=(warning, *answer.warnings))
+    return replace(answer, warnings=(*_list_resource_warnings(route), *answer.warnings))
+
+
+def _list_resource_warnings(route: Route) -> tuple[str, ...]:
+    warning = DEPRECATED_RESOURCES.get((route.group, route.version, route.plural))
+    return (warning,) if warning is not None else ()
 
 
 class Sandbox:
@@ -115,12 +119,21 @@ class Sandbox:
         route, target = self._find_collection(request)
         query, namespace = request.query, route.namespace
         if position is None:
-            step = start_watch(self._cluster, target, namespace, query)
+            step = self._start_watch(route, target, query)
         else:
             step = continue_watch(self._cluster, target, namespace, query, position)
         if not has_bookmark or step.is_ended or not has_bookmarks(query):
             return step
         return replace(step, events=(*step.events, bookmark(target, step.position)))
+
+    def _start_watch(self, route: Route, target: ResourceTarget, query: Mapping[str, str]) -> WatchStep:
+        warnings = _list_resource_warnings(route)
+        try:
+            step = start_watch(self._cluster, target, route.namespace, query)
+        except StatusError as error:
+            error.warnings = (*warnings, *error.warnings)
+            raise
+        return replace(step, warnings=warnings)
 
     def _start(self) -> None:
         if not self._is_started:
@@ -134,8 +147,6 @@ class Sandbox:
         if route is None or target is None or route.name:
             raise find_absence(request.path)
         check_shape(request, route, target)
-        if target.struct is not None and "watch" not in target.resource.verbs:
-            raise method_not_supported(target.group, target.plural, "watch")
         return route, target
 
     def discover(self, path: str) -> JSONObject | None:

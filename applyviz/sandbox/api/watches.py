@@ -13,15 +13,8 @@ from dataclasses import dataclass
 from applyviz.engine.objects.golang import is_digits
 from applyviz.engine.objects.values import JSONObject, MutableObject
 from applyviz.kubernetes.parity.go_types import zero_struct
-from applyviz.kubernetes.parity.status import (
-    FieldError,
-    FieldErrorType,
-    StatusError,
-    bad_request,
-    forbidden,
-    invalid_object,
-)
-from applyviz.sandbox.api.list_options import read_selection
+from applyviz.kubernetes.parity.status import StatusError, method_not_supported
+from applyviz.sandbox.api.list_options import check_watch_options, is_set, read_number, read_selection
 from applyviz.sandbox.api.reads import select_at_revision
 from applyviz.sandbox.storage.cluster import SandboxCluster
 from applyviz.sandbox.storage.resources import ResourceTarget
@@ -42,39 +35,41 @@ class WatchEvent:
 
 @dataclass(frozen=True, slots=True)
 class WatchStep:
-    """The events since a position, and the position to continue from; `is_ended`: nothing can follow."""
+    """The events since a position, and the position to continue from; `is_ended`: nothing can follow.
+
+    - `warnings`: what the server says of the resource when a watch begins.
+    """
 
     events: tuple[WatchEvent, ...]
     position: int
     is_ended: bool = False
+    warnings: tuple[str, ...] = ()
 
 
 def has_bookmarks(query: Mapping[str, str]) -> bool:
     """Return whether the client of a watch asked for bookmarks."""
-    return query.get("allowWatchBookmarks") in ("true", "1")
+    return is_set(query, "allowWatchBookmarks")
 
 
 def read_timeout(query: Mapping[str, str], most: float) -> float:
-    """Return how many seconds a watch stays open: the client's request, limited by the maximum."""
-    text = query.get("timeoutSeconds", "")
-    try:
-        wanted = int(text or 0)
-    except ValueError:
-        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
-    if abs(wanted) > _INT64:
-        raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
+    """Return how many seconds a watch stays open: the client's request, limited by the maximum.
+
+    - Raises `StatusError` (400).
+    """
+    wanted = read_number(query, "timeoutSeconds")
     return min(float(wanted), most) if wanted > 0 else most
 
 
 def start_watch(cluster: SandboxCluster, target: ResourceTarget, namespace: str, query: Mapping[str, str]) -> WatchStep:
     """Return the first step: the current state for a new client, else the changes that it missed.
 
-    - Raises `StatusError` for contradicting options and invalid selectors.
+    - Raises `StatusError` for contradicting options, invalid selectors, and resources that cannot be watched.
     """
-    initial = query.get("sendInitialEvents")
-    _check_options(query, initial)
-    since = _read_revision(query.get("resourceVersion", ""))
-    if initial != "true" and (since or initial == "false"):
+    check_watch_options(target, query)
+    if target.struct is not None and "watch" not in target.resource.verbs:
+        raise method_not_supported(target.group, target.plural, "watch")
+    since, is_initial = _read_revision(query.get("resourceVersion", "")), is_set(query, "sendInitialEvents")
+    if not is_initial and (since or "sendInitialEvents" in query):
         return continue_watch(cluster, target, namespace, query, since or cluster.store.revision())
     items, revision = select_at_revision(cluster, target, namespace, read_selection(target, query))
     events = [WatchEvent(ADDED, _typed(target, o)) for o in items]
@@ -136,18 +131,3 @@ def _read_revision(text: str) -> int:
         reason = "value out of range"
     detail = f'Invalid value: "{text}": strconv.ParseUint: parsing "{text}": {reason}'
     raise StatusError(500, "", f"resourceVersion: {detail}")
-
-
-def _check_options(query: Mapping[str, str], initial: str | None) -> None:
-    """Check the options of a watch by the rules of the server."""
-    match, errors = query.get("resourceVersionMatch", ""), []
-    path = "resourceVersionMatch"
-    if initial is not None and match != "NotOlderThan":
-        errors.append(forbidden(path, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
-    if match and initial is None:
-        errors.append(forbidden(path, f"{path} is forbidden for watch unless sendInitialEvents is provided"))
-    if match and match != "NotOlderThan":
-        text = f'Unsupported value: "{match}": supported values: "NotOlderThan"'
-        errors.append(FieldError(FieldErrorType.NOT_SUPPORTED, path, text))
-    if errors:
-        raise invalid_object("meta.k8s.io", "ListOptions", "", errors)
