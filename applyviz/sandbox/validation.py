@@ -21,6 +21,7 @@ from applyviz.kubernetes.parity.name_formats import (
 from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid
 from applyviz.kubernetes.v1_36.validation import (
     autoscaling,
+    certificates,
     config,
     definitions,
     devices,
@@ -60,7 +61,7 @@ _NAME_RULES: Mapping[str, Callable[[str], list[str]]] = {
     "poddisruptionbudgets": path_segment_problems,
     "events": path_segment_problems,
     "events.events.k8s.io": subdomain_problems,
-    "certificatesigningrequests": path_segment_problems,
+    certificates.REQUESTS: path_segment_problems,
     "statefulsets": label_problems,
     "cronjobs": jobs.cron_job_name_problems,
     "replicationcontrollers": lambda name: subdomain_problems(name, "bytes"),
@@ -81,6 +82,7 @@ _CREATE: Mapping[str, Rule] = {
     **discovery.CREATE,
     **events.CREATE,
     **autoscaling.CREATE,
+    **certificates.CREATE,
 }
 _UPDATE: Mapping[str, UpdateRule] = {
     **workloads.UPDATE,
@@ -93,6 +95,7 @@ _UPDATE: Mapping[str, UpdateRule] = {
     **discovery.UPDATE,
     **events.UPDATE,
     **fixed.UPDATE,
+    **certificates.UPDATE,
 }
 _CHANGED: Mapping[str, Rule] = {
     **workloads.CHANGED,
@@ -102,13 +105,14 @@ _CHANGED: Mapping[str, Rule] = {
     **discovery.CHANGED,
     **events.CHANGED,
     **remaining.CHANGED,
+    **certificates.CHANGED,
 }
 
 # For these kinds the update rules include all rules for a new object, also those of metadata.
 _WHOLE_ON_UPDATE = frozenset(
     {
         *("configmaps", "secrets", "services", "serviceaccounts", "limitranges", "ingressclasses"),
-        *("roles", "clusterroles", "rolebindings", "clusterrolebindings"),
+        *("roles", "clusterroles", "rolebindings", "clusterrolebindings", certificates.REQUESTS),
     }
 )
 
@@ -212,6 +216,9 @@ def validate_update(
         update = _UPDATE.get(target.plural)
         yield from chain(create(obj) if create else (), update(obj, live) if update else ())
         yield from chain(_validate_schemas(target, obj), validate_expressions(target, obj))
+    elif target.plural == certificates.REQUESTS:
+        yield from validate_metadata(meta, path_segment_problems(meta.get("name", "")))
+        yield from certificates.validate_request_update(obj, live, subresource)
     elif subresource == "status":
         yield from validate_status(target.plural, obj, live)
         yield from _validate_balancer(target, obj)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from applyviz.engine.objects.paths import key, render_path
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Replacement
 from applyviz.web.management.presenting import present
+from tests.controlplane.refusal_sides import load_objects
 
 DATA = Path(__file__).parent / "data"
 BEFORE = """
@@ -265,11 +267,9 @@ def test_entry_without_a_key_that_has_a_default_is_that_of_the_default(protocol,
 
 
 def test_manifest_that_the_server_ignores_is_not_called_equal():
-    request = (
-        "{apiVersion: certificates.k8s.io/v1, kind: CertificateSigningRequest, metadata: {name: r}, "
-        "spec: {request: UQ==, signerName: a.b/s, usages: [%s]}}"
-    )
-    first, second = (read_documents(request % usage) for usage in ("client auth", "server auth"))
+    request = next(obj for obj in load_objects() if obj["kind"] == "CertificateSigningRequest")
+    asked = ({**request, "spec": {**request["spec"], "usages": [usage]}} for usage in ("client auth", "server auth"))
+    first, second = (read_documents(json.dumps(one)) for one in asked)
     before = ((first, ApplyMode.CLIENT), (second, ApplyMode.CLIENT))
     planned = next(one for one in plan_all(ApplyInput("x", second, before=before)) if one.mode is ApplyMode.CLIENT)
     shown = present(planned.change, planned.options)

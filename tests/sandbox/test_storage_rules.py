@@ -111,18 +111,6 @@ def test_volume_has_one_source(ask):
     assert "spec.nfs: Forbidden: may not specify more than 1 volume type" in answer.message
 
 
-def test_request_for_a_certificate_stays_as_it_was(ask):
-    path = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
-    head = {"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "metadata": {"name": "r"}}
-    spec = {"request": "UQ==", "signerName": "example.com/s", "usages": ["client auth"]}
-    made = ask("POST", path, {**head, "spec": {**spec, "username": "somebody else"}}).body
-
-    changed = ask("PUT", f"{path}/r", {**head, "spec": {**spec, "usages": ["server auth"]}})
-
-    assert "username" not in made["spec"]
-    assert changed.body["spec"]["usages"] == ["client auth"]
-
-
 def test_external_name_keeps_an_internal_policy_that_no_read_shows(ask):
     ask("POST", SERVICES, make_service({"port": 80}, kind="ClusterIP"))
     named = ask(

@@ -7,13 +7,16 @@ no quotas, no limit ranges, no Pod security; a Pod is never scheduled.
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
 from applyviz.engine.objects.quantities import parse_quantity
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject
+from applyviz.kubernetes.parity.certificate_requests import list_organizations
 from applyviz.kubernetes.parity.status import FieldError, forbidden_request, invalid
+from applyviz.kubernetes.v1_36.validation.certificates import REQUESTS
 from applyviz.sandbox.storage.resources import ResourceTarget
 from applyviz.sandbox.storage.store import Store
 
@@ -24,6 +27,7 @@ FIXED_SIZE = (
     "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"
 )
 _NO_NAME = "Unknown"
+_CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
 OWN_PRIORITY = "must not be provided in pod spec; priority admission controller computed"
 CLASS_PRIORITY: Mapping[str, str] = {"priority": "value", "preemptionPolicy": "preemptionPolicy"}
 """Fields of a Pod that its PriorityClass sets, with their names in the class."""
@@ -65,6 +69,18 @@ def admit_update(target: ResourceTarget, obj: MutableObject, live: JSONObject) -
         for name in ("priority", "preemptionPolicy"):
             if obj["spec"].get(name) is None and live["spec"].get(name) is not None:
                 obj["spec"][name] = live["spec"][name]
+
+
+def refuse_subject(target: ResourceTarget, obj: JSONObject) -> None:
+    """Refuse a new request for a certificate of a client of the server that would be an administrator.
+
+    - Raises `StatusError` (403).
+    """
+    if target.struct is None or target.plural != REQUESTS or obj["spec"].get("signerName") != _CLIENT_SIGNER:
+        return
+    if "system:masters" in list_organizations(b64decode(obj["spec"]["request"])):
+        detail = f"use of {_CLIENT_SIGNER} signer with system:masters group is not allowed"
+        raise forbidden_request(target.group, target.plural, obj["metadata"]["name"], detail)
 
 
 def check_levels(target: ResourceTarget, obj: JSONObject, live: JSONObject | None) -> Iterator[FieldError]:

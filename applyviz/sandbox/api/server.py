@@ -94,7 +94,7 @@ class Sandbox:
         """Answer one request; `user` is the field manager if the query names none.
 
         - `payload`: the body in wire format; without one, the body of the request is the value itself.
-        - `caller`: the user of the request; it affects no object and no field owner.
+        - `caller`: the user of the request; it affects no field owner, and no object but a request for a certificate.
         """
         token = admission_policies.caller.set(caller)
         try:

@@ -36,13 +36,15 @@ from applyviz.kubernetes.parity.status import (
 )
 from applyviz.kubernetes.v1_36.validation.devices import refuse_admin_access
 from applyviz.kubernetes.v1_36.warnings.kinds import list_warnings
-from applyviz.sandbox.api.admission import admit_create, admit_update, check_levels, refuse_growth
-from applyviz.sandbox.api.admission_policies import Attempt, judge
+from applyviz.sandbox.api.access_reviews import RequestUser
+from applyviz.sandbox.api.admission import admit_create, admit_update, check_levels, refuse_growth, refuse_subject
+from applyviz.sandbox.api.admission_policies import Attempt, caller, judge
 from applyviz.sandbox.api.list_options import find_number_problem
 from applyviz.sandbox.api.patching import apply_patch, check_patch_type, check_repeated_keys, read_configuration
 from applyviz.sandbox.api.write_options import WriteOptions, read_options
 from applyviz.sandbox.lifecycle.finalizers import is_released
 from applyviz.sandbox.storage.bodies import Body, check_identity, read_applied, read_body
+from applyviz.sandbox.storage.certificate_requests import name_requester
 from applyviz.sandbox.storage.cluster import SandboxCluster
 from applyviz.sandbox.storage.definitions import namespace_key, update_definition
 from applyviz.sandbox.storage.resources import ResourceTarget
@@ -229,10 +231,12 @@ class Writer:
         elif not meta.get("name") and target.plural in NAMED_BY_SERVER and target.struct is not None:
             meta["name"] = cluster.new_uid()
         prepare_create(target, obj)
+        name_requester(target, obj, (caller.get() or RequestUser()).render())
         admit_create(target, obj, cluster.store)
         problems = validate_create(target, keep_empty(target, obj, written))
         _refuse_invalid(write, obj, [*self._list_unmarked(write, obj), *problems])
         _refuse_invalid(write, obj, list(check_levels(target, obj, None)))
+        refuse_subject(target, obj)
         body = _warn(write, body, None)
         with _warning(body.warnings):
             return self._admit_new(write, self._judge(write, body, None), is_refused=is_refused)
@@ -258,7 +262,7 @@ class Writer:
         written, body = body.written, Body(obj, (*body.warnings, *deduplicate_owners(obj["metadata"])))
         _restore_server_fields(obj, live)
         admit_update(target, obj, live)  # before the generation counts what differs
-        prepare_update(target, obj, live, write.route.subresource, written)
+        prepare_update(target, obj, live, write.route.subresource, written=written, now=cluster.now())
         _check_version(write, obj, live)
         self._allot(write, obj, live)
         problems = list(validate_update(target, keep_empty(target, obj, written), live, write.route.subresource))

@@ -15,7 +15,9 @@ from applyviz.kubernetes.parity.go_texts import read_quantity
 from applyviz.kubernetes.parity.go_types import Code, GoStruct, go_types, zero_of
 from applyviz.kubernetes.v1_36.defaults import apply_defaults
 from applyviz.kubernetes.v1_36.gates import drop_disabled
+from applyviz.kubernetes.v1_36.validation.certificates import REQUESTS
 from applyviz.sandbox.storage.bodies import TEMPLATE_GENERATION
+from applyviz.sandbox.storage.certificate_requests import APPROVAL, prepare_request
 from applyviz.sandbox.storage.resources import CRD_PLURAL, ResourceTarget
 
 _WITHOUT_GENERATION = frozenset(
@@ -127,16 +129,18 @@ def _holds_empty(value: JSONValue) -> bool:
 
 
 def prepare_update(
-    target: ResourceTarget, obj: MutableObject, live: JSONObject, subresource: str, written: JSONObject
+    target: ResourceTarget, obj: MutableObject, live: JSONObject, subresource: str, *, written: JSONObject, now: str
 ) -> None:
     """Revert what this kind of write may not change, and increase the generation.
 
-    - `written`: the object before decoding.
+    - `written`: the object before decoding; `now`: RFC 3339 in UTC.
     """
     if subresource == "status":
         _keep_all_but_status(target, obj, live)
-    elif target.has_status:
+    elif target.has_status and subresource != APPROVAL:
         _restore(obj, live, "status")
+    if target.struct is not None and target.plural == REQUESTS:
+        prepare_request(obj, live, subresource, now)
     if target.struct is not None:
         drop_disabled(target.plural, obj, live)
     if target.struct is not None and (rule := _UPDATE.get(target.plural)) is not None:
@@ -327,12 +331,6 @@ def _create_volume(obj: MutableObject) -> None:
     obj["status"] = {**(obj.get("status") or {}), "lastPhaseTransitionTime": obj["metadata"]["creationTimestamp"]}
 
 
-def _create_request(obj: MutableObject) -> None:
-    """Drop who asks for a certificate: the server writes that itself, from who sent the request."""
-    for name in ("username", "uid", "groups", "extra"):
-        obj.get("spec", {}).pop(name, None)
-
-
 def _keep_names(obj: MutableObject, _live: JSONObject | None = None) -> None:
     """Keep of the Secrets of a ServiceAccount only their names."""
     if obj.get("secrets"):
@@ -343,7 +341,6 @@ _CREATE: Mapping[str, Callable[[MutableObject], None]] = {
     "namespaces": _create_namespace,
     "daemonsets": _create_daemon_set,
     "jobs": _create_job,
-    "certificatesigningrequests": _create_request,
     "persistentvolumeclaims": _create_claim,
     "serviceaccounts": _keep_names,
     "persistentvolumes": _create_volume,
@@ -355,8 +352,6 @@ _UPDATE: Mapping[str, Callable[[MutableObject, JSONObject], None]] = {
     "daemonsets": _update_daemon_set,
     "secrets": _update_secret,
     CRD_PLURAL: _update_definition,
-    # What was asked for stays as it was asked for.
-    "certificatesigningrequests": lambda obj, live: _restore(obj, live, "spec"),
     "persistentvolumeclaims": _update_claim,
     "serviceaccounts": _keep_names,
 }

@@ -1,4 +1,4 @@
-"""Drop values that only a real server can choose: addresses and ports of a Service, the uid of a new object.
+"""Drop values that only a real server can choose: addresses and ports of a Service, who asks for a certificate, uids.
 
 Neither an estimate nor a dry run can predict these values: the write gets other ones than the dry run. A plan makes no
 promise about them. Rule: `pkg/registry/core/service` (allocation) and `pkg/registry/batch/job` (labels and selector
@@ -13,6 +13,7 @@ from typing import Any
 from applyviz.engine.objects.accessors import map_or_empty
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 
+_REQUESTER = ("username", "uid", "groups", "extra")
 _ALLOCATED = ("clusterIP", "clusterIPs", "healthCheckNodePort", "loadBalancerIP")
 
 
@@ -37,11 +38,19 @@ def without_allocated(obj: JSONObject, manifest: JSONObject, live: JSONObject) -
     return {**obj, "spec": kept}
 
 
+def _without_requester(obj: JSONObject) -> JSONObject:
+    """Return a new request for a certificate without who asks: another person may start the run."""
+    spec = obj.get("spec")
+    if obj.get("kind") != "CertificateSigningRequest" or not isinstance(spec, Mapping):
+        return obj
+    return {**obj, "spec": {name: value for name, value in spec.items() if name not in _REQUESTER}}
+
+
 def without_chosen(obj: JSONObject, manifest: JSONObject, live: JSONObject | None) -> JSONObject:
     """Return an object without the values that only the real server can choose; `live` is None for a new object."""
     if live is not None:
         return without_allocated(obj, manifest, live)
-    kept = without_allocated(obj, manifest, {})
+    kept = _without_requester(without_allocated(obj, manifest, {}))
     uid = get_at(obj, ("metadata", "uid"))
     if isinstance(uid, str) and uid:
         kept = dict(_list_without(kept, uid))
