@@ -62,6 +62,7 @@ _NAME_RULES: Mapping[str, Callable[[str], list[str]]] = {
     "events": path_segment_problems,
     "events.events.k8s.io": subdomain_problems,
     certificates.REQUESTS: path_segment_problems,
+    limits.SERVICES: path_segment_problems,
     "statefulsets": label_problems,
     "cronjobs": jobs.cron_job_name_problems,
     "replicationcontrollers": lambda name: subdomain_problems(name, "bytes"),
@@ -112,7 +113,8 @@ _CHANGED: Mapping[str, Rule] = {
 _WHOLE_ON_UPDATE = frozenset(
     {
         *("configmaps", "secrets", "services", "serviceaccounts", "limitranges", "ingressclasses"),
-        *("roles", "clusterroles", "rolebindings", "clusterrolebindings", certificates.REQUESTS),
+        *("roles", "clusterroles", "rolebindings", "clusterrolebindings"),
+        *(certificates.REQUESTS, limits.SERVICES),
     }
 )
 
@@ -219,6 +221,8 @@ def validate_update(
     elif target.plural == certificates.REQUESTS:
         yield from validate_metadata(meta, path_segment_problems(meta.get("name", "")))
         yield from certificates.validate_request_update(obj, live, subresource)
+    elif subresource == "status" and target.plural == limits.SERVICES:
+        yield from limits.validate_service_conditions(obj)
     elif subresource == "status":
         yield from validate_status(target.plural, obj, live)
         yield from _validate_balancer(target, obj)

@@ -214,3 +214,18 @@ def test_refusal_keeps_an_empty_list_apart_from_null(ask, cidrs, said):
     )
 
     assert f"spec.cidrs: Invalid value: {said}: field is immutable" in refused.message
+
+
+def test_api_service_of_the_server_itself_is_available(ask):
+    spec = {"group": "example.org", "version": "v1", "groupPriorityMinimum": 100, "versionPriority": 10}
+    head = {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": "v1.example.org"}}
+    path = "/apis/apiregistration.k8s.io/v1/apiservices"
+
+    made = ask("POST", path, {**head, "spec": spec, "status": {"conditions": []}}).body
+    metadata = {**made["metadata"], "labels": {"a": "b"}}
+    changed = ask("PUT", f"{path}/v1.example.org/status", {**made, "metadata": metadata, "status": {}}).body
+
+    assert [(c["type"], c["status"], c["reason"]) for c in made["status"]["conditions"]] == [
+        ("Available", "True", "Local")
+    ]
+    assert ("labels" in changed["metadata"], changed["status"]) == (False, {})

@@ -14,7 +14,7 @@ NO_UNCONDITIONAL_UPDATE = frozenset(
         "customresourcedefinitions", "runtimeclasses", "poddisruptionbudgets", "csidrivers", "csistoragecapacities",
         "volumeattachments", "csinodes", "leases", "mutatingwebhookconfigurations", "validatingwebhookconfigurations",
         "validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies",
-        "mutatingadmissionpolicybindings",
+        "mutatingadmissionpolicybindings", "apiservices",
     }
 )  # fmt: skip
 ANY_VERSION = "0"

@@ -58,7 +58,12 @@ _RULED_EMPTY = {
 }
 NAMED_BY_SERVER = frozenset({"limitranges"})
 """Kinds whose strategy names an object that has neither a name nor a prefix of one."""
-_STATUS_FROM_CLIENT = frozenset({"nodes", "apiservices"})
+# What a write of their status keeps of their metadata.
+_OF_MAIN_RESOURCE = {
+    "deployments": ("labels",),
+    "apiservices": ("labels", "annotations", "finalizers", "ownerReferences"),
+}
+_STATUS_FROM_CLIENT = frozenset({"nodes"})
 
 
 def has_generation(target: ResourceTarget) -> bool:
@@ -211,8 +216,8 @@ def _keep_all_but_status(target: ResourceTarget, obj: MutableObject, live: JSONO
         obj["metadata"] = clone(live["metadata"])
         if managed is not None:
             obj["metadata"]["managedFields"] = managed
-    elif target.plural == "deployments":
-        _restore(obj["metadata"], live["metadata"], "labels")
+    for name in _OF_MAIN_RESOURCE.get(target.plural, ()) if target.struct is not None else ():
+        _restore(obj["metadata"], live["metadata"], name)
 
 
 def _count_generation(target: ResourceTarget, obj: MutableObject, live: JSONObject) -> None:
@@ -331,6 +336,14 @@ def _create_volume(obj: MutableObject) -> None:
     obj["status"] = {**(obj.get("status") or {}), "lastPhaseTransitionTime": obj["metadata"]["creationTimestamp"]}
 
 
+def _create_api_service(obj: MutableObject) -> None:
+    """Call an APIService that no Service answers for available: the server itself answers for it."""
+    if obj["spec"].get("service") is None:
+        words = {"reason": "Local", "message": "Local APIServices are always available"}
+        moment = {"lastTransitionTime": obj["metadata"]["creationTimestamp"]}
+        obj["status"] = {"conditions": [{"type": "Available", "status": "True", **moment, **words}]}
+
+
 def _keep_names(obj: MutableObject, _live: JSONObject | None = None) -> None:
     """Keep of the Secrets of a ServiceAccount only their names."""
     if obj.get("secrets"):
@@ -339,6 +352,7 @@ def _keep_names(obj: MutableObject, _live: JSONObject | None = None) -> None:
 
 _CREATE: Mapping[str, Callable[[MutableObject], None]] = {
     "namespaces": _create_namespace,
+    "apiservices": _create_api_service,
     "daemonsets": _create_daemon_set,
     "jobs": _create_job,
     "persistentvolumeclaims": _create_claim,

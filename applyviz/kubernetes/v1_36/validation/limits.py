@@ -1,18 +1,30 @@
-"""Validation of limit ranges and of classes of ingresses.
+"""Validation of limit ranges, of classes of ingresses and of APIServices.
 
-Rule: `pkg/apis/core/validation` and `pkg/apis/networking/validation` of k8s.io/kubernetes v1.36.3.
+Rule: `pkg/apis/core/validation` and `pkg/apis/networking/validation` of k8s.io/kubernetes v1.36.3, and
+`pkg/apis/apiregistration/validation` of k8s.io/kube-aggregator v0.36.3.
 """
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 
+from applyviz.engine.objects.golang import quote
 from applyviz.engine.objects.quantities import parse_quantity
-from applyviz.engine.objects.values import JSONObject
-from applyviz.kubernetes.parity.name_formats import path_segment_problems, qualified_name_problems, subdomain_problems
+from applyviz.engine.objects.values import JSONObject, get_at
+from applyviz.kubernetes.parity.name_formats import (
+    label_1035_problems,
+    path_segment_problems,
+    qualified_name_problems,
+    subdomain_problems,
+)
 from applyviz.kubernetes.parity.status import FieldError, duplicate, forbidden, invalid, not_supported, required
 
+SERVICES = "apiservices"
+_MOST_PRIORITY = {"groupPriorityMinimum": 20000, "versionPriority": 1000}
+_LAST_PORT = 65535
+_STATUSES = ("True", "False", "Unknown")
 _LIMIT_TYPES = ("Pod", "Container", "PersistentVolumeClaim")
 _STANDARD = ("cpu", "memory", "ephemeral-storage")
 _PARTS = ("max", "min", "default", "defaultRequest")
@@ -138,14 +150,60 @@ def _ingress_class_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldEr
         yield invalid("spec.controller", controller, "field is immutable")
 
 
+def _service_name(obj: JSONObject) -> Iterator[FieldError]:
+    """Yield why name and prefix of names are not those of the version and the group."""
+    metadata, spec = obj["metadata"], obj.get("spec") or {}
+    expected = f"{spec.get('version') or ''}.{spec.get('group') or ''}"
+    for field in ("generateName", "name"):
+        name = metadata.get(field) or ""
+        if name and name != expected and not path_segment_problems(name):
+            yield invalid(f"metadata.{field}", name, f'must be `spec.version+"."+spec.group`: {quote(expected)}')
+
+
 def _api_service(obj: JSONObject) -> Iterator[FieldError]:
-    spec = obj["spec"]
+    yield from _service_name(obj)
+    spec = obj.get("spec") or {}
+    group, version, service = spec.get("group") or "", spec.get("version") or "", spec.get("service")
+    if not group and version != "v1":
+        yield required("spec.group", "only v1 may have an empty group and it better be legacy kube")
+    for problem in subdomain_problems(group) if group else ():
+        yield invalid("spec.group", group, problem)
+    for problem in label_1035_problems(version):
+        yield invalid("spec.version", version, problem)
+    for name, most in _MOST_PRIORITY.items():
+        if not 0 < (priority := spec.get(name) or 0) <= most:
+            yield invalid(f"spec.{name}", priority, f"must be positive and less than {most}")
+    yield from _local(spec) if service is None else _remote(spec, service)
+
+
+def _local(spec: JSONObject) -> Iterator[FieldError]:
+    if spec.get("caBundle"):
+        size = len(base64.b64decode(spec["caBundle"]))
+        yield invalid("spec.caBundle", f"{size} bytes", "local APIServices may not have a caBundle")
+    if spec.get("insecureSkipTLSVerify"):
+        yield invalid("spec.insecureSkipTLSVerify", True, "local APIServices may not have insecureSkipTLSVerify")
+
+
+def _remote(spec: JSONObject, service: JSONObject) -> Iterator[FieldError]:
+    for name in ("namespace", "name"):
+        if not service.get(name):
+            yield required(f"spec.service.{name}")
+    if not 0 < (port := service.get("port") or 0) <= _LAST_PORT:
+        detail = f"port is not valid: must be between 1 and {_LAST_PORT}, inclusive"
+        yield invalid("spec.service.port", port, detail)
     if spec.get("insecureSkipTLSVerify") and spec.get("caBundle"):
         yield invalid("spec.insecureSkipTLSVerify", True, "may not be true if caBundle is present")
 
 
+def validate_service_conditions(obj: JSONObject) -> Iterator[FieldError]:
+    """Yield the problems of the conditions of an APIService."""
+    for number, condition in enumerate(get_at(obj, ("status", "conditions")) or ()):
+        if (status := condition.get("status") or "") not in _STATUSES:
+            yield not_supported(f"status.conditions[{number}].status", status, _STATUSES)
+
+
 CREATE: Mapping[str, Callable[[JSONObject], Iterator[FieldError]]] = {
-    "apiservices": _api_service,
+    SERVICES: _api_service,
     "limitranges": _limit_range,
     "ingressclasses": _ingress_class,
 }
