@@ -27,6 +27,8 @@ from tests.controlplane.controlplane import ADMIN_TOKEN, ControlPlane
 FOLDER = Path(__file__).parent
 _WARNING = re.compile(r'299 - "(.*)"\Z')
 _AGENT = "tester/1"
+# The user of the server's token: a request for a certificate quotes who asks.
+_ADMIN = {"impersonate-user": "admin", "impersonate-group": "system:masters", "impersonate-uid": "admin"}
 BROKEN = 0
 """The status of a reply that never came: the server broke down over the request."""
 
@@ -90,7 +92,7 @@ class SandboxSide:
         self._face = HttpFace(Sandbox(MemoryStore(), clock, has_controllers=False), lambda token: "tester", clock)
 
     def ask(self, wire: Wire) -> Reply:
-        headers = {"authorization": "Bearer x", "accept": "application/json", "user-agent": _AGENT}
+        headers = {"authorization": "Bearer x", "accept": "application/json", "user-agent": _AGENT, **_ADMIN}
         if wire.content_type:
             headers["content-type"] = wire.content_type
         answer = self._face.handle(wire.method, wire.path, wire.query, headers, wire.body)
