@@ -102,13 +102,15 @@ def _check_policy(obj: JSONObject) -> Iterator[FieldError]:
     kinds: dict[str, StaticType] = {}
     for i, variable in enumerate(get_at(obj, ("spec", "variables")) or ()):
         known = {**scope, "variables": _struct("variables", kinds)}
-        text = (variable.get("expression") or "").strip()
-        found, problem = check_expression(text, known) if text else (ERROR, "")
+        text = variable.get("expression") or ""
+        found, problem = check_expression(text, known) if text.strip() else (ERROR, "")
         if problem:
             yield invalid(f"spec.variables[{i}].expression", text, problem)
         kinds[variable.get("name") or ""] = found
     known = {**scope, "variables": _struct("variables", kinds)} if kinds else scope
-    yield from _check_all("spec.validations", get_at(obj, ("spec", "validations")), known, BOOL)
+    validations = get_at(obj, ("spec", "validations"))
+    yield from _check_all("spec.validations", validations, known, BOOL)
+    yield from _check_all("spec.validations", validations, known, STRING, field="messageExpression")
     annotations = get_at(obj, ("spec", "auditAnnotations"))
     yield from _check_all("spec.auditAnnotations", annotations, known, STRING, NULL, field="valueExpression")
 
@@ -129,8 +131,11 @@ def _check_all(
     field: str = "expression",
 ) -> Iterator[FieldError]:
     for i, entry in enumerate(entries or ()):
-        text = (entry.get(field) or "").strip()
-        problem = _check(text, scope, wanted) if text else ""  # an empty one is refused as such
+        text = entry.get(field) or ""
+        if field == "expression" and path.endswith("matchConditions"):
+            text = text.strip()
+        compiled = text.strip() if field == "valueExpression" else text
+        problem = _check(compiled, scope, wanted) if text.strip() else ""  # an empty one is refused as such
         if problem:
             yield invalid(f"{path}[{i}].{field}", text, problem)
 

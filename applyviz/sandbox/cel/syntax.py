@@ -12,7 +12,7 @@ from typing import Final
 
 from applyviz.engine.objects.golang import read_digits
 from applyviz.sandbox.cel.nodes import Call, Index, ListOf, Literal, MapOf, Name, Node, Select, find_depth
-from applyviz.sandbox.cel.pointing import point_at
+from applyviz.sandbox.cel.pointing import point_at_all
 from applyviz.sandbox.cel.values import INT64, CelError, UInt
 
 _TOKEN: Final = re.compile(
@@ -26,6 +26,8 @@ _TOKEN: Final = re.compile(
     |(?P<sign>&&|\|\||[<>=!]=|[-+*/%<>!?:.,()\[\]{}])""",
     re.X | re.S,
 )
+# What begins a token: it is left out with the sign at which it stops being one.
+_BEGUN: Final = re.compile(r"""[=&|].?|"(?:\\.|[^\\"\n\r])*.?|'(?:\\.|[^\\'\n\r])*.?|`[a-zA-Z0-9_.\-/ ]*.?""", re.S)
 _ESCAPE: Final = re.compile(
     r"\\(?:x([0-9a-fA-F]{2})|X([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|(.))", re.S
 )
@@ -36,6 +38,8 @@ RESERVED: Final = frozenset({
 })  # fmt: skip
 _LEVELS = (("||",), ("&&",), ("<", "<=", ">", ">=", "==", "!=", "in"), ("+", "-"), ("*", "/", "%"))
 _BINARY: Final = {sign: level for level, signs in enumerate(_LEVELS, 1) for sign in signs}
+_BEGINNINGS: Final = ("[", "{", "(", ".", "-", "!")
+_END: Final = (("end", "<EOF>"),)
 _LOGIC = ("&&", "||")
 _DEPTH = 250
 TOO_DEEP: Final = f"ERROR: <input>:-1:0: expression recursion limit exceeded: {_DEPTH}"
@@ -55,9 +59,10 @@ class MisreadError(CelError):
 
 
 _OPERANDS: Final = (
-    "expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, "
-    "IDENTIFIER}"
+    "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
 )
+_ARGUMENTS: Final = _OPERANDS.replace("'(', ", "'(', ')', ")
+_KEYS: Final = _OPERANDS.replace("'!', ", "'!', '?', ")
 
 
 def parse(text: str) -> Node:
@@ -65,28 +70,36 @@ def parse(text: str) -> Node:
 
     - Raises `NotReadableError` if the text is not an expression, or is deeper than the server accepts.
     """
-    parser = _ExpressionParser(_split(text))
+    tokens, problems = _split(text)
+    found: Node | None = None
     try:
-        found = parser.read()
+        found = _ExpressionParser(tokens, problems).read()
     except MisreadError as error:
-        raise NotReadableError(point_at(text, error.at, str(error))) from None
+        problems.append((error.at, str(error)))
     except RecursionError:
         raise NotReadableError(TOO_DEEP) from None
+    if problems or found is None:
+        raise NotReadableError(point_at_all(text, problems))
     if find_depth(found) > _DEPTH:
         raise NotReadableError(_TOO_LONG)
     return found
 
 
-def _split(text: str) -> list[tuple[str, str, int]]:
-    tokens, at = [], 0
+def _split(text: str) -> tuple[list[tuple[str, str, int]], list[tuple[int, str]]]:
+    """Return the tokens of a text, and where it has none; the lexer leaves that out and goes on."""
+    tokens, problems, at = [], [], 0
     while at < len(text):
         found = _TOKEN.match(text, at)
         if found is None:
-            raise NotReadableError(f"Syntax error: token recognition error at: {text[at : at + 1]!r}")
+            begun = _BEGUN.match(text, at)
+            unread = begun.group() if begun is not None else text[at]
+            problems.append((at, f"Syntax error: token recognition error at: '{unread}'"))
+            at += len(unread)
+            continue
         if found.lastgroup != "space":
             tokens.append((found.lastgroup or "", found.group(), at))
         at = found.end()
-    return [*tokens, ("end", "<EOF>", at)]
+    return [*tokens, ("end", "<EOF>", at)], problems
 
 
 def _unescape(text: str) -> str:
@@ -141,13 +154,15 @@ def _balance(sign: str, sides: Sequence[Node], signs: Sequence[int]) -> Node:
 class _ExpressionParser:
     """Descends through the levels of the grammar; operators of one level are read in a loop."""
 
-    def __init__(self, tokens: list[tuple[str, str, int]]) -> None:
-        self._tokens, self._at, self._depth = tokens, 0, 0
+    def __init__(self, tokens: list[tuple[str, str, int]], problems: list[tuple[int, str]]) -> None:
+        self._tokens, self._problems, self._at, self._depth = tokens, problems, 0, 0
+        # What is expected where more than an operand may stand.
+        self._expected: dict[int, str] = {}
 
     def read(self) -> Node:
         found = self._expression()
-        if self._kind != "end":
-            raise self._problem()
+        if self._kind != "end" and not self._leave_out("<EOF>", is_left_out=self._following in _END):
+            raise self._mismatch("<EOF>")
         return found
 
     @property
@@ -159,8 +174,24 @@ class _ExpressionParser:
         """Where the token begins that was consumed last."""
         return self._tokens[self._at - 1][2]
 
-    def _problem(self) -> NotReadableError:
-        return NotReadableError(f"Syntax error: mismatched input '{self._tokens[self._at][1]}'")
+    @property
+    def _following(self) -> tuple[str, str]:
+        """Kind and text of the token behind the next one."""
+        kind, text, _ = self._tokens[min(self._at + 1, len(self._tokens) - 1)]
+        return kind, text
+
+    def _mismatch(self, expected: str) -> MisreadError:
+        _, text, at = self._tokens[self._at]
+        return MisreadError(f"Syntax error: mismatched input '{text}' expecting {expected}", at)
+
+    def _leave_out(self, expected: str, *, is_left_out: bool) -> bool:
+        """Skip the next token and go on if what is expected follows it, as the server does."""
+        _, text, at = self._tokens[self._at]
+        if is_left_out and self._kind != "end":
+            self._problems.append((at, f"Syntax error: extraneous input '{text}' expecting {expected}"))
+            self._at += 1
+            return True
+        return False
 
     def _take(self, *signs: str) -> str:
         """Consume and return the next token if it is one of these, else return "" and consume nothing."""
@@ -170,11 +201,22 @@ class _ExpressionParser:
             return text
         return ""
 
-    def _need(self, sign: str) -> None:
-        if self._kind == "end" and sign == ")":
-            raise MisreadError(f"Syntax error: missing '{sign}' at '<EOF>'", self._tokens[self._at][2])
-        if not self._take(sign):
-            raise self._problem()
+    def _need(self, sign: str, expected: str = "") -> None:
+        """Consume a sign, which one of several may stand for; a closing one may be missing at the end."""
+        if self._take(sign):
+            return
+        kind, text, at = self._tokens[self._at]
+        if self._leave_out(expected or f"'{sign}'", is_left_out=self._following == ("sign", sign)):
+            self._at += 1
+        elif not expected and (sign in ")]" if kind == "end" else self._can_begin(kind, text)):
+            self._problems.append((at, f"Syntax error: missing '{sign}' at '{text}'"))
+        else:
+            raise self._mismatch(expected or f"'{sign}'")
+
+    @staticmethod
+    def _can_begin(kind: str, text: str) -> bool:
+        """Return whether a token begins an operand."""
+        return text in _BEGINNINGS if kind == "sign" else kind != "end" and text != "in"
 
     def _expression(self) -> Node:
         self._depth += 1
@@ -214,7 +256,7 @@ class _ExpressionParser:
         while sign := self._take("!", "-"):
             signs.append(sign)
         if len(set(signs)) > 1:
-            raise self._problem()
+            raise NotReadableError(f"Syntax error: mismatched input '{self._tokens[self._at][1]}'")
         kind, text, _ = self._tokens[self._at]
         if signs and signs[-1] == "-" and kind in ("int", "float"):
             self._at += 1
@@ -230,6 +272,7 @@ class _ExpressionParser:
         while sign := self._take(".", "["):
             at, is_optional = self._last, bool(self._take("?"))
             if sign == "[":
+                self._expected[self._at] = _KEYS
                 found = Index(found, self._expression(), is_optional, at)
                 self._need("]")
                 continue
@@ -242,15 +285,14 @@ class _ExpressionParser:
 
     def _identifier(self) -> str:
         kind, text, at = self._tokens[self._at]
-        if kind == "end":
-            raise MisreadError("Syntax error: no viable alternative at input '.'", at)
         if kind != "name":
-            raise self._problem()
+            raise MisreadError(f"Syntax error: no viable alternative at input '.{text if kind != 'end' else ''}'", at)
         self._at += 1
         return text.strip("`")
 
     def _arguments(self, end: str) -> tuple[Node, ...]:
         found: list[Node] = []
+        self._expected[self._at] = _ARGUMENTS
         while not self._take(end):
             found.append(self._expression())
             if not self._take(","):
@@ -259,9 +301,11 @@ class _ExpressionParser:
         return tuple(found)
 
     def _primary(self) -> Node:
+        expected = self._expected.get(self._at, _OPERANDS)
+        is_operand = self._can_begin(*self._tokens[self._at][:2])
+        if not is_operand and not self._leave_out(expected, is_left_out=self._can_begin(*self._following)):
+            raise self._mismatch(expected)
         kind, text, at = self._tokens[self._at]
-        if kind == "end":
-            raise MisreadError(f"Syntax error: mismatched input '<EOF>' {_OPERANDS}", at)
         if kind in ("int", "float", "text", "raw", "line"):
             self._at += 1
             if kind in ("int", "float"):
@@ -284,7 +328,7 @@ class _ExpressionParser:
         if name in ("true", "false", "null"):
             return Literal({"true": True, "false": False, "null": None}[name], at)
         if name in RESERVED or name == "in":
-            raise MisreadError(f"reserved identifier: {name}", at)
+            self._problems.append((at, f"reserved identifier: {name}"))
         if not self._take("("):
             return Name(name, at)
         return Call(name, at=self._last, arguments=self._arguments(")"))
@@ -292,23 +336,29 @@ class _ExpressionParser:
     def _list(self) -> ListOf:
         found: list[tuple[Node, bool]] = []
         at = self._last
+        if self._take(","):
+            self._need("]")
+            return ListOf((), at)
         while not self._take("]"):
             is_optional = bool(self._take("?"))
             found.append((self._expression(), is_optional))
             if not self._take(","):
-                self._need("]")
+                self._need("]", "{']', ','}")
                 break
         return ListOf(tuple(found), at)
 
     def _map(self) -> MapOf:
         found: list[tuple[Node, Node, bool]] = []
         at = self._last
+        if self._take(","):
+            self._need("}")
+            return MapOf((), at)
         while not self._take("}"):
             is_optional = bool(self._take("?"))
             key = self._expression()
             self._need(":")
             found.append((key, self._expression(), is_optional))
             if not self._take(","):
-                self._need("}")
+                self._need("}", "{'}', ','}")
                 break
         return MapOf(tuple(found), at)
