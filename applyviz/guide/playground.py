@@ -39,6 +39,7 @@ from applyviz.engine.planning.sets.patched import plan_patch
 from applyviz.engine.planning.simulation.estimated_answers import status_answer
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, SetAction
 from applyviz.engine.requests.patching import CONTENT_TYPES
+from applyviz.engine.schema.autoscalers import convert_autoscaler
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import Resource, SchemaOrigin
@@ -265,7 +266,29 @@ def show_live(found: Read) -> JSONObject | None:
     kind, resource = found.catalog.find_kind(gvk), found.catalog.find_resource(gvk)
     if kind is None or resource is None:
         return found.live
-    return EstimatingServer().show(found.live, kind=kind, resource=resource)
+    return _convert(EstimatingServer().show(found.live, kind=kind, resource=resource), found.document.ref.gvk)
+
+
+def _convert(live: JSONObject, gvk: GroupVersionKind) -> JSONObject:
+    """Return live at the version of the manifest, at which kubectl reads it; a custom resource changes nothing else.
+
+    - Live comes back unchanged if it does not fit its kind.
+    """
+    if live.get("apiVersion") == gvk.api_version:
+        return live
+    try:
+        return convert_autoscaler(live, gvk.version) if _is_autoscaler(gvk) else _name_version(live, gvk)
+    except (LookupError, TypeError, AttributeError, ValueError):
+        return live
+
+
+def _is_autoscaler(gvk: GroupVersionKind) -> bool:
+    return (gvk.group, gvk.kind) == ("autoscaling", "HorizontalPodAutoscaler")
+
+
+def _name_version(live: JSONObject, gvk: GroupVersionKind) -> JSONObject:
+    is_custom = bundled().find_resource(gvk) is None
+    return {**live, "apiVersion": gvk.api_version} if is_custom else live
 
 
 def _encode_masks(found: Read) -> Read:
