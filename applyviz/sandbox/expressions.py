@@ -1,6 +1,7 @@
 """Check the expressions of webhooks, admission policies and devices: that they can be read, and their types.
 
-Rule: `pkg/admission/plugin/cel/compile.go` of k8s.io/apiserver v0.36.3. Left out: the types of what devices have.
+Rule: `pkg/admission/plugin/cel/compile.go` of k8s.io/apiserver v0.36.3, and `cel/compile.go` of
+k8s.io/dynamic-resource-allocation v0.36.3.
 """
 
 from __future__ import annotations
@@ -19,6 +20,11 @@ from applyviz.sandbox.storage.resources import ResourceTarget
 
 _POLICIES = ("validatingadmissionpolicies", "mutatingadmissionpolicies")
 _TYPE_NAMES = {"null": "null_type"}
+_MESSAGES = {
+    "null": "null_type", "duration": "google.protobuf.Duration", "timestamp": "google.protobuf.Timestamp",
+}  # fmt: skip
+# A macro that only expressions of devices have; types are not followed through it.
+_BIND = "cel.bind"
 _WEBHOOKS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
 
 
@@ -79,6 +85,19 @@ _VARIABLES: Final[Variables] = {
     "request": _REQUEST,
 }
 
+# What an attribute is, only a device tells.
+_DEVICES: Final[Variables] = {
+    "device": _struct(
+        "DRADevice",
+        {
+            "driver": STRING,
+            "attributes": map_of(STRING, map_of(STRING, DYN)),
+            "capacity": map_of(STRING, map_of(STRING, StaticType("kubernetes.Quantity"))),
+            "allowMultipleAllocations": BOOL,
+        },
+    )
+}
+
 
 def validate_expressions(target: ResourceTarget, obj: JSONObject) -> Iterator[FieldError]:
     """Yield the expressions that the server refuses to compile."""
@@ -89,7 +108,7 @@ def validate_expressions(target: ResourceTarget, obj: JSONObject) -> Iterator[Fi
         yield from _check_policy(obj)
     else:
         for path, text in devices.list_expressions(target.plural, obj):
-            problem = _read(text)
+            problem = _check_device(text)
             if problem:
                 yield invalid(path, text, problem)
 
@@ -113,6 +132,16 @@ def _check_policy(obj: JSONObject) -> Iterator[FieldError]:
     yield from _check_all("spec.validations", validations, known, STRING, field="messageExpression")
     annotations = get_at(obj, ("spec", "auditAnnotations"))
     yield from _check_all("spec.auditAnnotations", annotations, known, STRING, NULL, field="valueExpression")
+
+
+def _check_device(text: str) -> str:
+    if _BIND in text:
+        return _read(text)
+    found, problem = check_expression(text, _DEVICES)
+    if problem or found in (BOOL, DYN, ERROR):
+        return problem
+    name = str(found).replace("dyn", "google.protobuf.Any")
+    return f"must evaluate to bool or the unknown type, not {_MESSAGES.get(name, name)}"
 
 
 def _read(text: str) -> str:

@@ -1,7 +1,7 @@
 """Validate claims of devices, templates of claims, and classes of devices.
 
-Rule: `pkg/apis/resource/validation` and `pkg/registry/resource/utils.go` of k8s.io/kubernetes v1.36.3, without the
-types of expressions.
+Rule: `pkg/apis/resource/validation` and `pkg/registry/resource/utils.go` of k8s.io/kubernetes v1.36.3; the sandbox
+checks expressions.
 """
 
 from __future__ import annotations
