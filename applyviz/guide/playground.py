@@ -259,36 +259,36 @@ def _without_result(change: PlannedObject) -> PlannedObject:
 
 
 def show_live(found: Read) -> JSONObject | None:
-    """Return the live object as a server shows it; people often leave out what the server filled in."""
+    """Return the live object as a server shows it; people often leave out what the server filled in.
+
+    - Its version is that of the manifest, at which kubectl reads it.
+    """
     if found.live is None:
         return None
-    gvk = GroupVersionKind.from_object(found.live)
+    wanted = found.document.ref.gvk
+    live = _name_version(found.live, wanted)
+    gvk = GroupVersionKind.from_object(live)
     kind, resource = found.catalog.find_kind(gvk), found.catalog.find_resource(gvk)
     if kind is None or resource is None:
-        return found.live
-    return _convert(EstimatingServer().show(found.live, kind=kind, resource=resource), found.document.ref.gvk)
-
-
-def _convert(live: JSONObject, gvk: GroupVersionKind) -> JSONObject:
-    """Return live at the version of the manifest, at which kubectl reads it; a custom resource changes nothing else.
-
-    - Live comes back unchanged if it does not fit its kind.
-    """
-    if live.get("apiVersion") == gvk.api_version:
         return live
-    try:
-        return convert_autoscaler(live, gvk.version) if _is_autoscaler(gvk) else _name_version(live, gvk)
-    except (LookupError, TypeError, AttributeError, ValueError):
-        return live
-
-
-def _is_autoscaler(gvk: GroupVersionKind) -> bool:
-    return (gvk.group, gvk.kind) == ("autoscaling", "HorizontalPodAutoscaler")
+    return _convert(EstimatingServer().show(live, kind=kind, resource=resource), wanted)
 
 
 def _name_version(live: JSONObject, gvk: GroupVersionKind) -> JSONObject:
+    """Return a custom resource at another version: only its name changes, and fields that the schema lacks go."""
     is_custom = bundled().find_resource(gvk) is None
     return {**live, "apiVersion": gvk.api_version} if is_custom else live
+
+
+def _convert(live: JSONObject, gvk: GroupVersionKind) -> JSONObject:
+    """Return an autoscaler at another version, unchanged if it does not fit its kind."""
+    is_autoscaler = (gvk.group, gvk.kind) == ("autoscaling", "HorizontalPodAutoscaler")
+    if not is_autoscaler or live.get("apiVersion") == gvk.api_version:
+        return live
+    try:
+        return convert_autoscaler(live, gvk.version)
+    except (LookupError, TypeError, AttributeError, ValueError):
+        return live
 
 
 def _encode_masks(found: Read) -> Read:

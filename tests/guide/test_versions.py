@@ -10,7 +10,8 @@ from applyviz.guide.given import PlaygroundQuery
 
 NOW = "2026-06-01T00:00:00Z"
 METRICS = "autoscaling.alpha.kubernetes.io/metrics"
-SCHEMA = {"openAPIV3Schema": {"type": "object", "properties": {"a": {"type": "string"}}}}
+TEXT = {"type": "string"}
+SCHEMAS = {"v1": {"a": TEXT, "old": TEXT}, "v2": {"a": TEXT, "new": {**TEXT, "default": "n"}}}
 DEFINITION = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
@@ -20,7 +21,13 @@ DEFINITION = {
         "names": {"plural": "twos", "kind": "Two"},
         "scope": "Namespaced",
         "versions": [
-            {"name": name, "served": True, "storage": name == "v1", "schema": SCHEMA} for name in ("v1", "v2")
+            {
+                "name": name,
+                "served": True,
+                "storage": name == "v1",
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}},
+            }
+            for name, properties in SCHEMAS.items()
         ],
     },
 }
@@ -72,10 +79,32 @@ def test_live_that_does_not_fit_its_kind_is_read_as_it_is(metrics):
 
 
 def test_custom_resource_is_read_at_the_version_of_the_manifest():
-    live = {"apiVersion": "example.com/v1", "kind": "Two", "metadata": {"name": "t"}, "a": "1"}
+    live = {"apiVersion": "example.com/v1", "kind": "Two", "metadata": {"name": "t"}, "a": "1", "old": "x"}
+    manifest = {"apiVersion": "example.com/v2", "kind": "Two", "metadata": {"name": "t"}, "a": "2"}
 
-    change = apply(live, {**live, "apiVersion": "example.com/v2", "a": "2"}, json.dumps(DEFINITION))
+    change = apply(live, manifest, json.dumps(DEFINITION))
 
-    assert change.versions.after["apiVersion"] == "example.com/v2"
+    live, after = change.versions.live, change.versions.after
     assert ("f:a",) in {reason.path for reason in change.fields}
-    assert change.versions.live["apiVersion"] == "example.com/v2"
+    assert (live["apiVersion"], live["a"], "old" in live) == ("example.com/v2", "1", False)
+    # The version of the storage has no field for the default of the other one.
+    assert (after["a"], "new" in after) == ("2", False)
+
+
+def test_owners_of_another_version_are_moved():
+    fields = {"f:a": {}, "f:old": {}}
+    entry = {"manager": CLIENT_SIDE_MANAGER, "operation": "Update", "apiVersion": "example.com/v1"}
+    metadata = {
+        "name": "t",
+        "uid": "u",
+        "resourceVersion": "1",
+        "managedFields": [{**entry, "fieldsType": "FieldsV1", "fieldsV1": fields}],
+    }
+    live = {"apiVersion": "example.com/v1", "kind": "Two", "metadata": metadata, "a": "1", "old": "x"}
+    manifest = {"apiVersion": "example.com/v2", "kind": "Two", "metadata": {"name": "t"}, "a": "1"}
+    texts = {"manifest": json.dumps(manifest), "live": json.dumps(live), "crds": json.dumps(DEFINITION)}
+
+    change = playground.estimate(PlaygroundQuery(**texts), now=NOW)
+
+    assert (change.conflicts, change.error) == ((), "")
+    assert [entry["manager"] for entry in change.versions.after["metadata"]["managedFields"]] == ["kubectl"]
