@@ -12,7 +12,7 @@ from datetime import datetime
 
 from django import template
 from django.utils.formats import date_format
-from django.utils.html import conditional_escape, format_html
+from django.utils.html import conditional_escape, escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.timezone import localtime
 
@@ -29,6 +29,11 @@ def is_hidden(character: str) -> bool:
     if character in _PLAIN_CONTROLS:
         return False
     return unicodedata.category(character) in _HIDDEN_CATEGORIES or character in "\u00a0\u3164\u115f\u1160\uffa0"
+
+
+def _find_hidden(text: str) -> list[str]:
+    """Return the characters of a text that are hidden, each once."""
+    return [character for character in set(text) if is_hidden(character)]
 
 
 # Forms without seconds are shown as "3 min ago" where scripts run (static/js/frame/moments.js).
@@ -72,6 +77,12 @@ def moment(at: datetime | str | None, form: str = "") -> SafeString:
     return format_html('<time datetime="{}"{}>{}</time>', machine, relative, moment_text(at, form))
 
 
+def _name_hidden(character: str) -> SafeString:
+    code = f"U+{ord(character):04X}"
+    name = unicodedata.name(character, code)
+    return format_html('<span class="invisible" title="{}">{}</span>', name.lower(), code)
+
+
 @register.filter
 @noted_on_marks
 def visible(value: object) -> SafeString:
@@ -79,19 +90,8 @@ def visible(value: object) -> SafeString:
     text = str(value)
     if text.isprintable() and text.isascii():
         return conditional_escape(text)
-    parts: list[str] = []
-    plain = ""
-    for character in text:
-        if not is_hidden(character):
-            plain += character
-            continue
-        parts.append(conditional_escape(plain))
-        code = f"U+{ord(character):04X}"
-        name = unicodedata.name(character, code)
-        parts.append(format_html('<span class="invisible" title="{}">{}</span>', name.lower(), code))
-        plain = ""
-    parts.append(conditional_escape(plain))
-    return mark_safe("".join(parts))  # noqa: S308 every part is escaped above
+    shown = {ord(character): _name_hidden(character) for character in _find_hidden(text)}
+    return mark_safe(escape(text).translate(shown))  # noqa: S308 escaped first
 
 
 @register.filter
@@ -101,7 +101,7 @@ def visible_text(value: object) -> str:
     text = str(value)
     if text.isprintable() and text.isascii():
         return text
-    return "".join(f"U+{ord(c):04X}" if is_hidden(c) else c for c in text)
+    return text.translate({ord(c): f"U+{ord(c):04X}" for c in _find_hidden(text)})
 
 
 @register.filter

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from django.urls import reverse
+from django.utils.safestring import mark_safe
 
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.objects import paths
@@ -12,7 +13,8 @@ from applyviz.engine.objects.owners import Owner
 from applyviz.engine.planning.model.plan import Operation, Versions
 from applyviz.web.components.object_links import link_alone
 from applyviz.web.reviews.pane.object_content import ObjectView
-from applyviz.web.templatetags.applyviz import breakable, visible
+from applyviz.web.templatetags import applyviz as filters
+from applyviz.web.templatetags.applyviz import breakable, visible, visible_text
 from tests.web import builders, rows
 
 PAYLOADS = [
@@ -81,6 +83,21 @@ def test_hidden_characters_are_shown_by_number():
 
 def test_visible_leaves_lines_and_letters_alone():
     assert str(visible("größer\n\t<b>")) == "größer\n\t&lt;b&gt;"
+
+
+def test_each_character_of_a_text_is_judged_once(monkeypatch):
+    judged = []
+    monkeypatch.setattr(filters, "is_hidden", lambda character: judged.append(character) or character == "\u200b")
+    text = "größer\n\u200b<b>" * 500
+
+    assert str(visible(text)).count("U+200B") == visible_text(text).count("U+200B") == 500
+    assert sorted(judged) == sorted([*set(text)] * 2)
+
+
+def test_text_that_is_marked_as_safe_is_escaped_where_it_has_several_lines():
+    assert str(visible(mark_safe("<b>\n\u200b"))) == (
+        '&lt;b&gt;\n<span class="invisible" title="zero width space">U+200B</span>'
+    )
 
 
 def test_breakable_escapes_before_it_breaks():
