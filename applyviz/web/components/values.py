@@ -7,8 +7,8 @@ Rule: strings are written plain, as in YAML, and quoted only where a reader woul
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import yaml
@@ -18,7 +18,7 @@ from applyviz.engine.manifests.scalars import resolve_plain
 from applyviz.engine.objects.lookups import ABSENT, find_value
 from applyviz.engine.objects.values import JSONValue
 
-__all__ = ["ABSENT", "Shown", "find_value", "render_yaml", "show_value"]
+__all__ = ["ABSENT", "ShowValue", "Shown", "ValueTexts", "find_value", "render_yaml", "show_value"]
 
 SHORT = 72
 LONGEST = 4000
@@ -111,6 +111,27 @@ def _count_lines(text: str) -> int:
     return text.count("\n", 0, -1) + 1
 
 
+def _cut(text: str) -> Shown:
+    is_cut = len(text) > LONGEST
+    text = text[:LONGEST]
+    return Shown(text, is_long=True, is_cut=is_cut, lines=_count_lines(text))
+
+
+def _begin(value: JSONValue) -> tuple[JSONValue, bool]:
+    """Return the part of a map or list that is shown, and whether it is cut."""
+    budget = [MOST_SCALARS]
+    begun = _prune(value, budget)
+    return begun, budget[0] <= 0
+
+
+def _show_begun(begun: JSONValue, is_cut: bool) -> Shown:
+    flat = "" if is_cut else _flat(begun)
+    if not is_cut and len(flat) <= SHORT:
+        return Shown(flat)
+    shown = _cut(render_yaml(begun))
+    return replace(shown, is_cut=is_cut or shown.is_cut)
+
+
 def show_value(value: JSONValue) -> Shown | None:
     """Return a value for a row of changes; None for an absent field.
 
@@ -119,20 +140,36 @@ def show_value(value: JSONValue) -> Shown | None:
     if value is ABSENT:
         return None
     if isinstance(value, Mapping | list):
-        budget = [MOST_SCALARS]
-        begun = _prune(value, budget)
-        if budget[0] <= 0:
-            text = render_yaml(begun)[:LONGEST]
-            return Shown(text, is_long=True, is_cut=True, lines=_count_lines(text))
+        return _show_begun(*_begin(value))
     if isinstance(value, str) and is_masked(value) and "\n" not in value:
         return Shown(value, is_masked=True)
     if isinstance(value, str) and ("\n" in value or len(value) > SHORT):
-        text = value
-    else:
-        flat = _flat(value)
-        if len(flat) <= SHORT:
-            return Shown(flat)
-        text = render_yaml(value) if isinstance(value, (Mapping, list)) else flat
-    is_cut = len(text) > LONGEST
-    text = text[:LONGEST]
-    return Shown(text, is_long=True, is_cut=is_cut, lines=_count_lines(text))
+        return _cut(value)
+    flat = _flat(value)
+    return Shown(flat) if len(flat) <= SHORT else _cut(flat)
+
+
+ShowValue = Callable[[JSONValue], Shown | None]
+
+
+class ValueTexts:
+    """Shows the values of one object: what its versions and its rows share is written once."""
+
+    def __init__(self) -> None:
+        self._of_objects: dict[int, tuple[JSONValue, Shown]] = {}  # with the value, so that its number stays its own
+        self._of_texts: dict[str, Shown] = {}
+
+    def show(self, value: JSONValue) -> Shown | None:
+        """Return what `show_value` returns."""
+        if not isinstance(value, Mapping | list):
+            return show_value(value)
+        known = self._of_objects.get(id(value))
+        if known is not None:
+            return known[1]
+        begun, is_cut = _begin(value)
+        written = json.dumps(begun)
+        shown = self._of_texts.get(written)
+        if shown is None:
+            shown = self._of_texts[written] = _show_begun(begun, is_cut)
+        self._of_objects[id(value)] = value, shown
+        return shown

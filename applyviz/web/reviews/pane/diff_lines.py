@@ -314,7 +314,17 @@ def diff_bodies(before: JSONValue, after: JSONValue) -> tuple[DiffRow, ...]:
 def _is_short(value: JSONValue) -> bool:
     if isinstance(value, str):
         return len(value) <= SHORT and "\n" not in value
-    return len(str(value)) <= SHORT
+    return not _has_more(value, [SHORT]) and len(str(value)) <= SHORT
+
+
+def _has_more(value: JSONValue, left: list[int]) -> bool:
+    """Return whether a value has more names, entries and scalars than are left, each of which takes a character."""
+    left[0] -= 1
+    if isinstance(value, Mapping):
+        return left[0] < 0 or any(_has_more(item, left) for item in value.values())
+    if isinstance(value, list):
+        return left[0] < 0 or any(_has_more(item, left) for item in value)
+    return left[0] < 0
 
 
 def diff_at(change: PlannedObject, path: FieldPath, *, most: int | None = None) -> tuple[DiffRow, ...]:

@@ -13,7 +13,7 @@ from django.utils.functional import Promise
 from applyviz.engine.explain.three_way import Equality
 from applyviz.engine.objects.values import JSONValue, is_same_json
 from applyviz.web.components.field_strip import LABELS
-from applyviz.web.components.values import ABSENT, Shown, show_value
+from applyviz.web.components.values import ABSENT, Shown, ShowValue, show_value
 
 _SHAPES = ("a", "b", "c", "d")
 
@@ -42,7 +42,7 @@ class Marks:
         return tuple(mark for mark in self.items if mark.name)
 
 
-def _mark(values: tuple[JSONValue, ...], is_equal: Equality) -> tuple[VersionMark, ...]:
+def _mark(values: tuple[JSONValue, ...], is_equal: Equality, show: ShowValue) -> tuple[VersionMark, ...]:
     """Return the marks of the last versions, as many as there are values."""
     seen: list[JSONValue] = []
     marks = []
@@ -53,20 +53,30 @@ def _mark(values: tuple[JSONValue, ...], is_equal: Equality) -> tuple[VersionMar
         at = next((n for n, other in enumerate(seen) if is_equal(value, other)), len(seen))
         if at == len(seen):
             seen.append(value)
-        marks.append(VersionMark(label, _SHAPES[at], show_value(value)))
+        marks.append(VersionMark(label, _SHAPES[at], show(value)))
     return tuple(marks)
 
 
 def compare_versions(
-    last_applied: JSONValue, manifest: JSONValue, live: JSONValue, after: JSONValue, is_equal: Equality = is_same_json
+    last_applied: JSONValue,
+    manifest: JSONValue,
+    live: JSONValue,
+    after: JSONValue,
+    is_equal: Equality = is_same_json,
+    show: ShowValue = show_value,
 ) -> Marks:
     """Return the marks of a client-side change."""
-    return Marks(_mark((last_applied, manifest, live, after), is_equal))
+    return Marks(_mark((last_applied, manifest, live, after), is_equal, show))
 
 
 def compare_owned(
-    was_yours: bool, manifest: JSONValue, live: JSONValue, after: JSONValue, is_equal: Equality = is_same_json
+    was_yours: bool,
+    manifest: JSONValue,
+    live: JSONValue,
+    after: JSONValue,
+    is_equal: Equality = is_same_json,
+    show: ShowValue = show_value,
 ) -> Marks:
     """Return the marks of a server-side change: the first says whether you owned the field before."""
     owned = VersionMark("", "owned" if was_yours else "none", None)
-    return Marks((owned, *_mark((manifest, live, after), is_equal)))
+    return Marks((owned, *_mark((manifest, live, after), is_equal, show)))

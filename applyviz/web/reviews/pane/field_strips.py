@@ -14,7 +14,7 @@ from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.web.components.badges import style_field
 from applyviz.web.components.field_strip import FieldStrip, present_opened_strip, present_strip
-from applyviz.web.components.values import ABSENT, show_value
+from applyviz.web.components.values import ABSENT, ShowValue, show_value
 
 
 def _find_after(change: PlannedObject) -> FieldFinder:
@@ -52,12 +52,16 @@ def present_strips(
     *,
     options: ApplyOptions,
     is_equal: Equality,
+    show: ShowValue,
     applied: FieldFinder | None = None,
 ) -> tuple[FieldStrip, FieldStrip]:
-    """The strip of a row, and the picture that opening the row shows; `applied` is what a run last applied."""
+    """The strip of a row, and the picture that opening the row shows.
+
+    - `show` returns the text of a value; `applied` is what a run last applied.
+    """
     values, is_known = _read_values(change, reason, options, applied)
     picture = read_three_way(reason, values, is_known=is_known, is_equal=is_equal)
-    shown = [show_value(value) for value in values]
+    shown = [show(value) for value in values]
     tone = style_field(reason).tone
     return present_strip(picture, shown, tone=tone), present_opened_strip(picture, shown, tone=tone)
 

@@ -25,7 +25,7 @@ from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.web.components.badges import Appearance, is_filling, style_field
 from applyviz.web.components.field_paths import name_element
 from applyviz.web.components.owners import OwnerChip, is_handed_on, present_owners
-from applyviz.web.components.values import ABSENT, Shown, show_value
+from applyviz.web.components.values import ABSENT, Shown, ShowValue, ValueTexts
 from applyviz.web.reviews.pane import field_marks
 from applyviz.web.reviews.pane.blocked_removals import BlockedRemovalRow
 from applyviz.web.reviews.pane.diff_lines import DiffRow, diff_values
@@ -183,7 +183,9 @@ def select_reasons(change: PlannedObject, chosen: FieldFilter) -> list[tuple[int
     ]
 
 
-def _present_marks(change: PlannedObject, reason: FieldReason, mode: ApplyMode, you: str) -> field_marks.Marks:
+def _present_marks(
+    change: PlannedObject, reason: FieldReason, mode: ApplyMode, you: str, show: ShowValue
+) -> field_marks.Marks:
     versions = change.versions
     manifest, live, after = (
         finder.find(reason.path) for finder in (versions.in_manifest, versions.in_live, versions.in_after)
@@ -191,8 +193,8 @@ def _present_marks(change: PlannedObject, reason: FieldReason, mode: ApplyMode, 
     is_equal = find_equality(change, reason)
     if mode is ApplyMode.CLIENT:
         last_applied = versions.in_last_applied.find(reason.path)
-        return field_marks.compare_versions(last_applied, manifest, live, after, is_equal)
-    return field_marks.compare_owned(_is_yours(reason.owners_before, you), manifest, live, after, is_equal)
+        return field_marks.compare_versions(last_applied, manifest, live, after, is_equal, show)
+    return field_marks.compare_owned(_is_yours(reason.owners_before, you), manifest, live, after, is_equal, show)
 
 
 def find_equality(change: PlannedObject, reason: FieldReason) -> Equality:
@@ -232,11 +234,16 @@ def present_rows(
     explain: Callable[[FieldReason], str],
     url_of: Callable[[int], str],
     resolution: ConflictPage = NOTHING,
+    show: ShowValue | None = None,
 ) -> Iterator[FieldRow]:
-    """Yield the row of each reason; `explain` returns its sentence, and `url_of` the address of what opening shows."""
+    """Yield the row of each reason; `explain` returns its sentence, and `url_of` the address of what opening shows.
+
+    - `show` returns the text of a value.
+    """
     conflicts = name_conflicts(change)
+    show = show or ValueTexts().show
     for index, reason in reasons:
-        yield _present_row(change, index, reason, conflicts, options, explain, url_of, resolution)
+        yield _present_row(change, index, reason, conflicts, options, explain, url_of, resolution, show)
 
 
 def _present_row(
@@ -248,6 +255,7 @@ def _present_row(
     explain: Callable[[FieldReason], str],
     url_of: Callable[[int], str],
     resolution: ConflictPage,
+    show: ShowValue,
 ) -> FieldRow:
     """Return one row, with everything that opening it shows; `conflicts` are those of the object by path."""
     you = options.field_manager
@@ -261,12 +269,12 @@ def _present_row(
         index=index,
         path=path,
         style=style_field(reason),
-        live=show_value(live),
-        after=show_value(after),
+        live=show(live),
+        after=show(after),
         is_changed=not is_same,
         why=explain(reason),
         rule=reason.reason.value,
-        marks=_present_marks(change, reason, options.mode, you),
+        marks=_present_marks(change, reason, options.mode, you, show),
         owners_before=present_owners(reason.owners_before, you=you),
         owners_after=present_owners(reason.owners_after, you=you),
         is_conflict=reason.operation is FieldOperation.CONFLICT,

@@ -25,7 +25,7 @@ from applyviz.web.components.field_paths import split_path
 from applyviz.web.components.field_strip import LONGEST, FieldStrip
 from applyviz.web.components.owners import find_twins, mark_twins
 from applyviz.web.components.phrases import describe_reason
-from applyviz.web.components.values import ABSENT, Shown, show_value
+from applyviz.web.components.values import ABSENT, Shown, ShowValue, ValueTexts
 from applyviz.web.reviews.pane.field_strips import present_result_strips, present_strips
 from applyviz.web.reviews.pane.fields import FieldFilter, FieldRow, find_equality, present_rows, select_reasons
 from applyviz.web.reviews.pane.resolutions import NOTHING, ConflictPage, ResolutionCard
@@ -232,12 +232,13 @@ def _present_flat(
     notes: Mapping[FieldPath, str],
     options: ApplyOptions,
     resolution: ConflictPage,
+    show: ShowValue,
 ) -> FlatRow:
     reason, applied = change.fields[row.index], resolution.applied
-    move = None if row.lines else _present_move(row, show_value(change.versions.in_manifest.find(reason.path)))
+    move = None if row.lines else _present_move(row, show(change.versions.in_manifest.find(reason.path)))
     parent, leaf = split_path(reason.path)
     is_equal = find_equality(change, reason)
-    strip, opened = present_strips(change, reason, options=options, is_equal=is_equal, applied=applied)
+    strip, opened = present_strips(change, reason, options=options, is_equal=is_equal, show=show, applied=applied)
     results = present_result_strips(change, reason, options=options, applied=applied)
     cards = row.conflict_row.cards if row.conflict_row else ()
     return FlatRow(
@@ -262,8 +263,10 @@ def present_flat_rows(
     resolution: ConflictPage = NOTHING,
 ) -> tuple[FlatRow, ...]:
     """The rows of one object in the order of the object after apply."""
-    notes = _find_notes(change)
+    notes, show = _find_notes(change), ValueTexts().show
     shown = present_rows(
-        change, reasons, options=options, explain=describe_reason, url_of=url_of, resolution=resolution
+        change, reasons, options=options, explain=describe_reason, url_of=url_of, resolution=resolution, show=show
     )
-    return tuple(_present_flat(change, row, notes, options, resolution) for row in _mark_owner_twins(tuple(shown)))
+    return tuple(
+        _present_flat(change, row, notes, options, resolution, show) for row in _mark_owner_twins(tuple(shown))
+    )
