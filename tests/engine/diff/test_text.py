@@ -12,6 +12,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from applyviz.engine.diff import pairing
 from applyviz.engine.diff.text import Fold, diff_lines, fold_rows, unify_rows
 from applyviz.engine.diff.words import Part, align, mark_words
 from applyviz.engine.diff.yaml_text import count_lines, render_lines, render_yaml, write_scalar
@@ -245,3 +246,21 @@ _TREES = st.recursive(
 @given(_TREES)
 def test_lines_are_counted_as_they_are_written(tree):
     assert count_lines(tree) == len(list(render_lines(None, tree)))
+
+
+def test_only_entries_of_which_there_are_several_are_written_to_align_them(monkeypatch):
+    written = []
+    monkeypatch.setattr(pairing, "canonical_json", lambda entry: written.append(entry) or json.dumps(entry))
+    one, other = {"a": [{"b": 1, "c": 2}]}, {"a": [{"b": 2, "c": 2}]}
+
+    assert picture(diff_lines(one, other)) == "  a:\n- - b: [1]\n+ - b: [2]\n    c: 2\n"
+    assert picture(diff_lines(one, one)) == "  a:\n  - b: 1\n    c: 2\n"
+    assert written == []
+    diff_lines({"a": [1, 2]}, {"a": [2]})
+    assert written == [1, 2, 2]
+
+
+def test_removed_and_added_entry_each_begin_with_a_dash():
+    before, after = {"a": [{"b": 1, "v": 1, "z": 1}]}, {"a": [{"c": 1, "w": 1, "z": 1}]}
+
+    assert picture(diff_lines(before, after)) == "  a:\n- - b: 1\n+ - c: 1\n-   v: 1\n+   w: 1\n    z: 1\n"
