@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from applyviz.engine.diff.embedded_documents import lay_out_json, name_by_guess, read_yaml
+from applyviz.engine.diff.equal_parts import EqualParts
 from applyviz.engine.diff.structural import is_equal_in_meaning
 from applyviz.engine.diff.words import align
 from applyviz.engine.diff.yaml_text import (
@@ -126,6 +127,7 @@ class Pairer:
     def __init__(self, *, looks_inside: bool, is_short: bool = False) -> None:
         self._looks_inside = looks_inside
         self._is_short = is_short
+        self._parts = EqualParts()
         self._budget = _BUDGET
         self._is_inside = False
 
@@ -150,7 +152,7 @@ class Pairer:
             yield from ((None, line) for line in render_field(topology, name, after, path, depth))
         elif after is _ABSENT:
             yield from ((line, None) for line in render_field(topology, name, before, path, depth))
-        elif self._can_leave_out(before, after):
+        elif self._can_leave_out(before, after, len(path)):
             yield _leave_out(render_field(topology, name, after, path, depth), after)
         elif _is_filled(before, Mapping) and _is_filled(after, Mapping):
             head = YAMLLine(path, depth, f"{write_scalar(name)}:")
@@ -166,8 +168,8 @@ class Pairer:
         else:
             yield from self._pair_values(topology, name, before, after, path, depth)
 
-    def _can_leave_out(self, before: JSONValue, after: JSONValue) -> bool:
-        return self._is_short and is_same_json(before, after) and count_lines(after) > _LONG
+    def _can_leave_out(self, before: JSONValue, after: JSONValue, depth: int) -> bool:
+        return self._is_short and self._parts.is_same(before, after, depth) and count_lines(after) > _LONG
 
     def _pair_values(
         self, topology: Topology | None, name: str, before: JSONValue, after: JSONValue, path: FieldPath, depth: int
@@ -289,7 +291,7 @@ class Pairer:
             yield from ((None, line) for line in render_entry(topology, after, path, depth))
         elif after is _ABSENT:
             yield from ((line, None) for line in render_entry(topology, before, path, depth))
-        elif self._can_leave_out(before, after):
+        elif self._can_leave_out(before, after, len(path)):
             yield _leave_out(render_entry(topology, after, path, depth), after)
         elif _is_filled(before, Mapping) and _is_filled(after, Mapping) and not is_same_json(before, after):
             yield from _dash(self.pair_maps(topology, before, after, path, depth + 1), depth)
