@@ -16,6 +16,7 @@ from applyviz.engine.risks.model import Risk, RiskLevel
 from applyviz.engine.risks.planning.ownership import FORCED
 from applyviz.engine.risks.reach import CLUSTER_SCOPED, RBAC_CHANGED
 from applyviz.web.components.object_links import link_alone
+from applyviz.web.reviews.pane.diff_lines import DifferingLine
 from tests.web import builders, reading, rows
 
 ROLE = ObjectRef(GroupVersionKind("rbac.authorization.k8s.io", "v1", "Role"), "shop", "deployer")
@@ -68,6 +69,17 @@ def test_all_lines_that_are_left_out_are_counted(as_bob, alice, count):
 
     assert len(lines_of(page)) == 12
     assert f"and {count - 12} more lines in the diff" in reading.text_of(page)
+
+
+def test_only_lines_that_are_shown_are_presented(as_bob, alice, monkeypatch):
+    presented = []
+    present = DifferingLine.present
+    monkeypatch.setattr(DifferingLine, "present", lambda line: presented.append(line) or present(line))
+    live, after = make_role(["get"]), make_role(["get", *(f"verb-{n}" for n in range(300))])
+
+    _plan, page = show_risks(as_bob, alice, live, after, CLUSTER_SCOPED)
+
+    assert len(presented) == len(lines_of(page)) == 12
 
 
 def test_forced_fields_are_those_that_another_manager_loses(as_bob, alice):

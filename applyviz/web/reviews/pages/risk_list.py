@@ -33,7 +33,7 @@ from applyviz.web.reviews.pages.approval_state import link_conflict
 from applyviz.web.reviews.pages.plan_context import PlanContext, link_objects
 from applyviz.web.reviews.pages.risks import name_place
 from applyviz.web.reviews.pages.strip import RiskCounts, count_risks
-from applyviz.web.reviews.pane.diff_lines import COUNTED, DiffRow, diff_at
+from applyviz.web.reviews.pane.diff_lines import COUNTED, DifferingLine, DiffRow, diff_at
 from applyviz.workflow.approvals.acknowledgments import PLAN_ITSELF
 from applyviz.workflow.approvals.viewed_objects import must_be_viewed, name_object
 from applyviz.workflow.foundation import sentences
@@ -156,10 +156,10 @@ class RiskList:
         return len({row.slug for row in self.open_rows})
 
 
-def _find_overwritten(change: engine.PlannedObject, risk: Risk) -> tuple[DiffRow, ...]:
+def _find_overwritten(change: engine.PlannedObject, risk: Risk) -> tuple[DifferingLine, ...]:
     """The lines of the fields that other managers lose by force; most changes of the object are not among them."""
     losing = set(risk.facts.get("owners", "").split(", "))
-    lines: list[DiffRow] = []
+    lines: list[DifferingLine] = []
     for reason in change.fields:
         lost = {owner.manager for owner in reason.owners_before} - {owner.manager for owner in reason.owners_after}
         if lost & losing:
@@ -167,7 +167,7 @@ def _find_overwritten(change: engine.PlannedObject, risk: Risk) -> tuple[DiffRow
     return tuple(lines)
 
 
-def _find_lines(change: engine.PlannedObject, risk: Risk) -> tuple[DiffRow, ...]:
+def _find_lines(change: engine.PlannedObject, risk: Risk) -> tuple[DifferingLine, ...]:
     """The lines that cause a risk; none for restarts, which every line of a pod template causes."""
     if risk.kind is PODS_RESTART:
         return diff_at(change, _STRATEGY) if risk.level is RiskLevel.HIGH else ()
@@ -178,13 +178,13 @@ def _find_lines(change: engine.PlannedObject, risk: Risk) -> tuple[DiffRow, ...]
     return diff_at(change, risk.path, most=None if risk.kind in _DECIDED_BY_ADDITIONS else COUNTED)
 
 
-def _choose_lines(lines: Sequence[DiffRow], kind: RiskKind) -> tuple[DiffRow, ...]:
+def _choose_lines(lines: Sequence[DifferingLine], kind: RiskKind) -> tuple[DiffRow, ...]:
     """Return the lines to show, in their order: what is added before what is removed, and no decisive one left out."""
-    added = [n for n, line in enumerate(lines) if line.after is not None]
+    added = [n for n, line in enumerate(lines) if line.row.after is not None]
     kept = added[: DECISIVE_LINES if kind in _DECIDED_BY_ADDITIONS else LINES]
-    removed = [n for n, line in enumerate(lines) if line.after is None]
+    removed = [n for n, line in enumerate(lines) if line.row.after is None]
     kept += removed[: max(LINES - len(kept), 0)]
-    return tuple(lines[n] for n in sorted(kept))
+    return tuple(lines[n].present() for n in sorted(kept))
 
 
 def _present_entry(

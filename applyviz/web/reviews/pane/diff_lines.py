@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import zip_longest
+from typing import NamedTuple
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext, ngettext
@@ -327,7 +328,22 @@ def _has_more(value: JSONValue, left: list[int]) -> bool:
     return left[0] < 0
 
 
-def diff_at(change: PlannedObject, path: FieldPath, *, most: int | None = None) -> tuple[DiffRow, ...]:
+class DifferingLine(NamedTuple):
+    """One differing line at a path, which is presented only where it is shown; it loses `shared` of its indentation."""
+
+    row: PairedRow
+    shared: int
+
+    def present(self) -> DiffRow:
+        """Return the line as it is printed."""
+        return DiffRow(self.row.state.value, self._present(self.row.before), self._present(self.row.after))
+
+    def _present(self, line: DiffLine | None) -> Side | None:
+        side = _present_side(line)
+        return side and replace(side, indent=side.indent[self.shared :])
+
+
+def diff_at(change: PlannedObject, path: FieldPath, *, most: int | None = None) -> tuple[DifferingLine, ...]:
     """Return the differing lines at a path of an object, without their neighbors; empty when nothing differs.
 
     - `most`: with so many lines or more, there may be others.
@@ -348,14 +364,5 @@ def diff_at(change: PlannedObject, path: FieldPath, *, most: int | None = None) 
             before, then = dict(live), dict(after)
     found = unify_rows(diff_lines(before, then, is_short=True, most=most))
     rows = [row for row in found if row.state is not LineState.SAME]
-    return _dedent(tuple(_present_rows(rows, _NO_GUTTER)))
-
-
-def _dedent(rows: tuple[DiffRow, ...]) -> tuple[DiffRow, ...]:
-    """Remove the indentation that all lines share."""
-    shared = min((len(side.indent) for row in rows for side in (row.before, row.after) if side), default=0)
-
-    def cut(side: Side | None) -> Side | None:
-        return replace(side, indent=side.indent[shared:]) if side else None
-
-    return tuple(replace(row, before=cut(row.before), after=cut(row.after)) for row in rows)
+    shared = min((side.line.depth for row in rows for side in (row.before, row.after) if side), default=0)
+    return tuple(DifferingLine(row, 2 * shared) for row in rows)
