@@ -172,6 +172,16 @@ def test_undo_is_for_authors_and_for_finished_runs_that_changed_something(team):
         revert.prepare_revert(run, by=team.bob)
 
 
+def test_whether_a_run_can_be_reverted_reads_no_whole_changes(team, django_assert_max_num_queries):
+    run = team.apply(config_map(a="1"))
+
+    with django_assert_max_num_queries(2) as asked:
+        assert revert.can_be_reverted(run)
+
+    columns = ("document", "found_risks", "sealed")
+    assert [name for one in asked.captured_queries for name in columns if f'"{name}"' in one["sql"]] == []
+
+
 @pytest.mark.long
 def test_undo_of_an_undo_is_what_was_undone(team):
     team.apply(config_map(a="1", b="1"))

@@ -18,7 +18,7 @@ from applyviz.engine.manifests.scalars import resolve_plain
 from applyviz.engine.objects.lookups import ABSENT, find_value
 from applyviz.engine.objects.values import JSONValue
 
-__all__ = ["ABSENT", "ShowValue", "Shown", "ValueTexts", "find_value", "render_yaml", "show_value"]
+__all__ = ["ABSENT", "ShowValue", "Shown", "ValueTexts", "find_value", "render_yaml", "show_short", "show_value"]
 
 SHORT = 72
 LONGEST = 4000
@@ -147,6 +147,17 @@ def show_value(value: JSONValue) -> Shown | None:
         return _cut(value)
     flat = _flat(value)
     return Shown(flat) if len(flat) <= SHORT else _cut(flat)
+
+
+def show_short(value: JSONValue, longest: int) -> str:
+    """Return the text of a value that `show_value` writes in one line of so many characters; "" for any other value."""
+    if isinstance(value, Mapping | list):
+        begun, is_cut = _begin(value)
+        text = "" if is_cut else _flat(begun)
+    else:
+        shown = show_value(value)
+        text = "" if shown is None or shown.is_long else shown.text
+    return text if len(text) <= longest else ""
 
 
 ShowValue = Callable[[JSONValue], Shown | None]

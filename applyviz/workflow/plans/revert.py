@@ -13,7 +13,7 @@ from functools import partial
 
 import yaml
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
 from applyviz.engine.merge import last_applied
@@ -50,12 +50,22 @@ class _Gathered:
     is_replacing: bool = False
 
 
-def _results(run: ApplyRun) -> Iterable[ObjectResult]:
+def _results(run: ApplyRun) -> QuerySet[ObjectResult]:
     return run.results.select_related("change").order_by("position")
 
 
+def _is_done(result: ObjectResult) -> bool:
+    return result.outcome in Outcome.written() and result.change.has_effect
+
+
 def _list_done(run: ApplyRun) -> list[ObjectResult]:
-    return [result for result in _results(run) if result.outcome in Outcome.written() and result.change.has_effect]
+    return [result for result in _results(run) if _is_done(result)]
+
+
+def _has_changed(run: ApplyRun) -> bool:
+    """Return whether a revert of the run covers anything; whole changes are not read for that."""
+    results = list(_results(run).defer("change__document", "change__found_risks", "change__sealed"))
+    return any(map(_is_done, results)) or bool(find_lost(results))
 
 
 def find_lost(results: Iterable[ObjectResult]) -> list[ObjectResult]:
@@ -79,7 +89,7 @@ def _list_changed(run: ApplyRun) -> list[ObjectResult]:
 
 def can_be_reverted(run: ApplyRun) -> bool:
     """Return whether a run is finished and changed something, so that an author can revert it."""
-    return run.is_finished and bool(_list_changed(run))
+    return run.is_finished and _has_changed(run)
 
 
 def find_undo_blockers(run: ApplyRun, *, for_user: Visitor) -> tuple[str, ...]:
@@ -87,7 +97,7 @@ def find_undo_blockers(run: ApplyRun, *, for_user: Visitor) -> tuple[str, ...]:
     blockers = []
     if not run.is_finished:
         blockers.append(_("the run is not finished"))
-    elif not _list_changed(run):
+    elif not _has_changed(run):
         blockers.append(_("the run changed nothing"))
     if not access.can(for_user, Action.WRITE, access.scopes_of(run.plan.review)):
         blockers.append(_("only authors can do this"))

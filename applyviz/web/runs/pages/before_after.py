@@ -12,10 +12,9 @@ from django.utils.translation import ngettext
 
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason
 from applyviz.engine.objects.paths import FieldPath, render_path
-from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.web.components.field_paths import split_path
-from applyviz.web.components.values import ABSENT, find_value, show_value
+from applyviz.web.components.values import ABSENT, find_value, show_short
 
 _TOLD = (FieldOperation.CHANGED, FieldOperation.SET, FieldOperation.CLEARED)
 _FIRST = ("image", "replicas", "maxReplicas", "minReplicas", "minAvailable", "type", "schedule")
@@ -61,13 +60,6 @@ def _is_of_server(reason: FieldReason) -> bool:
     return path.startswith(_OF_SERVER)
 
 
-def _text(value: JSONValue) -> str:
-    shown = show_value(value)
-    if shown is None:
-        return ""
-    return shown.text if len(shown.text) <= _LONGEST and not shown.is_long else ""
-
-
 def _shorten(path: str) -> str:
     """Cut the beginning of a long path, at a sign between two names where there is one, and mark the cut."""
     if len(path) <= _LONGEST:
@@ -90,7 +82,7 @@ def present_before_after(change: PlannedObject) -> BeforeAfter:
         return BeforeAfter()
     first, rest = named[0], len(named) - 1
     before, after = (
-        _text(ABSENT if version is None else find_value(version, first.path))
+        show_short(ABSENT if version is None else find_value(version, first.path), _LONGEST)
         for version in (change.versions.live, change.versions.after or change.versions.merged)
     )
     shared, before, after = share_start(before, after)

@@ -10,7 +10,7 @@ from applyviz.engine.objects.values import clone
 from applyviz.engine.planning.model.plan import Versions
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.web.components import values
-from applyviz.web.components.values import ABSENT, ValueTexts, show_value
+from applyviz.web.components.values import ABSENT, ValueTexts, show_short, show_value
 from applyviz.web.reviews.pane.flat_rows import present_flat_rows
 from tests.web import builders
 
@@ -49,3 +49,15 @@ def test_rows_of_the_scroll_write_the_value_of_several_versions_once(monkeypatch
 )
 def test_values_of_an_object_are_shown_as_any_value(value):
     assert ValueTexts().show(value) == show_value(value)
+
+
+@pytest.mark.parametrize("longest", [3, 32, 72])
+@pytest.mark.parametrize(
+    "value", [ABSENT, None, 1, "", "1", "x" * 33, "a\nb", {}, {"a": 1}, ["b", {}], {"a": [1] * 200}, {"a": "b" * 90}]
+)
+def test_short_value_is_written_without_its_long_form(monkeypatch, value, longest):
+    shown = show_value(value)
+    expected = "" if shown is None or shown.is_long or len(shown.text) > longest else shown.text
+    monkeypatch.setattr(values, "render_yaml", None)
+
+    assert show_short(value, longest) == expected
