@@ -66,7 +66,9 @@ def show_live(request: PageRequest, number: int) -> HttpResponse:
     context = {"live": present_live(run, found), "url": request.path}
     if is_fragment(request):
         return render(request, "runs/_live.html", context)
-    return render(request, "runs/live.html", {**context, "page": present_run(run, for_user=request.user)})
+    return render(
+        request, "runs/live.html", {**context, "page": present_run(run, for_user=request.user, has_body=False)}
+    )
 
 
 @requires(Action.VIEW)

@@ -14,6 +14,7 @@ from applyviz.clusters.read_log import ReadLog
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.requests.options import ApplyMode, SetAction
 from applyviz.records.models import ApplyRun, JournalEntry, ObjectResult
+from applyviz.web.runs.pages import run_page
 from tests.stories import SETTINGS, Team, config_map
 from tests.web.reading import lines_of, read
 
@@ -58,6 +59,19 @@ def test_run_pages_show_reads_with_their_reason(team: Team) -> None:
     assert "readsofdiscoveryandschemas" in show(team, "runs:list-requests", run)
     run.refresh_from_db()
     assert {"/api", "/apis", "/openapi/v3"} <= {one["path"] for one in run.reads}
+
+
+@pytest.mark.parametrize("name", ["runs:list-requests", "runs:show-graph", "runs:show-live"])
+def test_tabs_beside_the_timeline_make_no_list_of_its_objects(
+    team: Team, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    run = team.apply(config_map(a="1"), **CLIENT)
+    listed: list[ApplyRun] = []
+    monkeypatch.setattr(run_page, "_present_body", lambda shown, *_results, **_more: listed.append(shown))
+
+    show(team, name, run)
+
+    assert listed == []
 
 
 @pytest.mark.long

@@ -61,7 +61,7 @@ def _find_earlier(entries: list[JournalEntry]) -> dict[int, JournalEntry]:
 
 def present_requests(run: ApplyRun, *, for_user: Person, page: int) -> RequestsPage:
     """Return one page of them; requests about objects that are hidden from the reader are left out."""
-    shown = present_run(run, for_user=for_user)
+    shown = present_run(run, for_user=for_user, has_body=False)
     entries = JournalEntry.objects.filter(result__run=run).exclude(result__in=list_hidden_results(run)).order_by("id")
     entries = entries.select_related("result__change").defer(
         "request",

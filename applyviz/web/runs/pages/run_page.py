@@ -251,8 +251,13 @@ def _offer_revert(run: ApplyRun, person: Person) -> tuple[str, str]:
     return "", _("Authors can revert it") if revert.can_be_reverted(run) else ""
 
 
-def present_run(run: ApplyRun, *, for_user: Person, position: int | None = None, is_whole: bool = False) -> RunPage:
-    """The whole page: all objects, or the one at `position`; `is_whole`: with every row of the list."""
+def present_run(
+    run: ApplyRun, *, for_user: Person, position: int | None = None, is_whole: bool = False, has_body: bool = True
+) -> RunPage:
+    """The whole page: all objects, or the one at `position`; `is_whole`: with every row of the list.
+
+    - Without `has_body` there is only what is above every tab: no change of an object is read.
+    """
     results = list_results(run)
     plan, state, now = run.plan, RunState(run.state), clock.now()
     samples = read_samples(run)
@@ -280,7 +285,7 @@ def present_run(run: ApplyRun, *, for_user: Person, position: int | None = None,
         strip=present_strip(results, samples, now),
         track=_present_track(run, results, approvals),
         body=None
-        if position is not None
+        if position is not None or not has_body
         else _present_body(run, results, samples, now, retry=retry, is_whole=is_whole, undo_url=undo_url),
         pane=None if position is None else present_pane(run, position, retry),
         requests=count_requests(run, results),

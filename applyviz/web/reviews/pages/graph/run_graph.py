@@ -168,7 +168,7 @@ def _draw(
 
 def present_run_graph(run: ApplyRun, choice: GraphChoice, *, for_user: Person) -> RunGraph:
     """Return the tab of a run as its reader sees it."""
-    page = present_run(run, for_user=for_user)
+    page = present_run(run, for_user=for_user, has_body=False)
     here = reverse("runs:show-graph", args=[run.number])
     page = replace(page, poll_url=here + choice.link() if page.poll_url else "")
     graph = read_graph(run.plan) or PlanGraph()
