@@ -36,6 +36,8 @@ LinePair = tuple[YAMLLine | None, YAMLLine | None]
 _ABSENT: Any = object()
 # At most this many characters of embedded YAML are parsed per object; the rest is compared by lines.
 _BUDGET = 1_000_000
+# Equal values of these types are written alike.
+_EXACT = frozenset({str, int, bool, type(None)})
 _LONG = 8
 """Equal values of more lines may be left out."""
 
@@ -47,6 +49,9 @@ def _is_filled(value: JSONValue, kind: Any) -> bool:
 def _beside(before: Iterable[YAMLLine], after: Iterable[YAMLLine]) -> Iterator[LinePair]:
     """Yield the lines of two renderings: equal lines side by side, the others one by one."""
     old, new = list(before), list(after)
+    if len(old) == len(new) == 1:  # hot: most fields are one line
+        yield old[0], new[0]
+        return
     texts = [["  " * line.depth + (line.meaning or line.text) for line in lines] for lines in (old, new)]
     for a, b, c, d, is_same in align(*texts):
         if is_same or b - a == d - c:
@@ -179,8 +184,11 @@ class Pairer:
             if found is not None:
                 yield from found
                 return
-        old, new = render_field(topology, name, before, path, depth), render_field(topology, name, after, path, depth)
-        yield from _beside(old, new)
+        old = render_field(topology, name, before, path, depth)
+        if type(before) is type(after) and type(after) in _EXACT and before == after:
+            yield from ((line, line) for line in old)
+            return
+        yield from _beside(old, render_field(topology, name, after, path, depth))
 
     def _pair_texts(self, name: str, before: str, after: str, path: FieldPath, depth: int) -> Iterable[LinePair] | None:
         """Return the lines of two texts that differ, by their fields; None if a comparison by lines is clearer."""

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from applyviz.engine.diff import pairing
 from applyviz.engine.diff.text import Fold, diff_lines, fold_rows, unify_rows
 from applyviz.engine.diff.words import Part, align, mark_words
-from applyviz.engine.diff.yaml_text import count_lines, render_lines, render_yaml, write_scalar
+from applyviz.engine.diff.yaml_text import count_lines, render_field, render_lines, render_yaml, write_scalar
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.schema import builtin
@@ -264,3 +264,17 @@ def test_removed_and_added_entry_each_begin_with_a_dash():
     before, after = {"a": [{"b": 1, "v": 1, "z": 1}]}, {"a": [{"c": 1, "w": 1, "z": 1}]}
 
     assert picture(diff_lines(before, after)) == "  a:\n- - b: 1\n+ - c: 1\n-   v: 1\n+   w: 1\n    z: 1\n"
+
+
+def test_fields_of_one_line_are_neither_aligned_nor_written_twice(monkeypatch):
+    aligned, written = [], []
+    monkeypatch.setattr(pairing, "align", lambda *texts: aligned.append(texts) or align(*texts))
+    monkeypatch.setattr(pairing, "render_field", lambda *field: written.append(field[1]) or render_field(*field))
+    before = {"a": "x", "b": 1, "c": True, "d": 1, "e": 1.0, "f": None}
+    after = {"a": "x", "b": 2, "c": True, "d": True, "e": 1, "f": None}
+
+    found = picture(diff_lines(before, after))
+
+    assert found == ("  a: x\n- b: [1]\n+ b: [2]\n  c: true\n- d: [1]\n+ d: [true]\n- e: 1[.0]\n+ e: 1\n  f: null\n")
+    assert aligned == []
+    assert written == ["a", "b", "b", "c", "d", "d", "e", "e", "f"]
