@@ -56,6 +56,27 @@ def ownership(row: Any) -> SafeString:
     return skeletons.draw("components/_ownership.html", form, (), lambda _marks: {"row": row})
 
 
+@register.simple_tag
+def small_diff_line(line: Any) -> SafeString:
+    """Show a line of a diff that is one column without numbers and owners; long values have dozens of them."""
+    side = line.shown
+    parts, note = (side.parts, side.note) if side is not None else ((), "")
+    form = (bool(line.fold), line.state, bool(note), tuple(part.is_changed for part in parts))
+
+    def put(marks: Sequence[TextMark]) -> dict[str, object]:
+        fold, indent, below, *texts = marks
+        shown = {
+            "indent": indent,
+            "note": below if note else "",
+            "parts": [{"text": t, "is_changed": part.is_changed} for t, part in zip(texts, parts, strict=True)],
+        }
+        about = {"fold": fold if line.fold else "", "state": line.state, "sign": line.sign, "shown": shown}
+        return {"line": about}
+
+    texts = (line.fold, "" if side is None else side.indent, note, *(part.text for part in parts))
+    return skeletons.draw("components/_small_diff_line.html", form, texts, put)
+
+
 def _unresolved_owners(row: Any) -> SafeString:
     form = _name(row.owners_before)
     return skeletons.draw("reviews/changes/_unresolved_owners.html", form, (), lambda _marks: {"row": row})

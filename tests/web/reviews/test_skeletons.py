@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import pytest
 from django.template.loader import render_to_string
-from django.utils.translation import override
+from django.utils.translation import gettext_lazy, override
 
+from applyviz.engine.diff.words import Part
 from applyviz.engine.explain.three_way import MergeOutcome, Station, ThreeWay, Winner
 from applyviz.web.components.field_strip import present_opened_strip, present_strip
 from applyviz.web.components.owners import present_owners
 from applyviz.web.components.values import show_value
+from applyviz.web.reviews.pane.diff_lines import DiffRow, Side
 from applyviz.web.templatetags import skeletons
-from applyviz.web.templatetags.field_rows import field_strip, opened_strip, ownership
+from applyviz.web.templatetags.field_rows import field_strip, opened_strip, ownership, small_diff_line
 from tests.web.builders import AUTOSCALER, SETTER, YOU
 
 # What could end an element or an attribute, what nobody sees, and what a mark is made of.
@@ -46,6 +48,26 @@ def test_text_is_escaped_by_the_filter_of_the_template():
     assert drawn[0] == drawn[1]
     assert "<b>" not in drawn[1]
     assert "&lt;b&gt;&quot;&amp;&#x27;U+202EU+0002" in drawn[1]
+
+
+@pytest.mark.parametrize("text", ["a", NASTY, "", "  "])
+def test_line_of_a_diff_is_what_its_template_shows(monkeypatch, text):
+    rendered = []
+    monkeypatch.setattr(skeletons, "render_to_string", lambda *a: rendered.append(a[0]) or render_to_string(*a))
+    parts = (Part(text), Part(text, is_changed=True), Part(text))
+    lines = [
+        DiffRow("same", Side(1, "  ", (Part(text),)), Side(2, "  ", (Part(text),))),
+        DiffRow("removed", Side(1, "", parts)),
+        DiffRow("added", None, Side(1, "    ", parts, note=gettext_lazy("JSON, formatted"))),
+        DiffRow("fold", fold=f"{text} 3 lines"),
+        DiffRow("fold", fold=f"{text} 4 lines", is_rest=True),
+        DiffRow("removed", Side(7, "      ", parts)),
+    ]
+
+    drawn = [small_diff_line(line) for line in lines]
+
+    assert drawn == [render_to_string("components/_small_diff_line.html", {"line": line}) for line in lines]
+    assert rendered == ["components/_small_diff_line.html"] * 4
 
 
 def test_owners_are_drawn_once_per_combination(monkeypatch):
