@@ -34,7 +34,7 @@ from applyviz.web.reviews.pages.addons.table import list_addons
 from applyviz.web.reviews.pages.plan_summary import describe_deletion, describe_prune, present_impact, present_sentence
 from applyviz.web.reviews.pages.sources.staying import list_stays
 from applyviz.web.reviews.pane.equal_values import is_equal_to_live
-from applyviz.web.reviews.pane.fields import FieldFilter, present_rows, select_reasons
+from applyviz.web.reviews.pane.fields import FieldFilter, RowParts, present_rows, select_reasons
 from applyviz.workflow import policies, runs
 from applyviz.workflow.approvals.plan_facts import PlanFacts, find_plan_facts
 from applyviz.workflow.clusters import impersonation
@@ -199,6 +199,8 @@ def present_fields(change: engine.PlannedObject, options: ApplyOptions) -> list[
     if not change.has_effect:
         return []
     reasons = select_reasons(change, FieldFilter.CHANGES)
+    parts = RowParts(has_versions=False, has_lines=False)
+    rows = present_rows(change, reasons, options=options, explain=render_reason, url_of=lambda index: "", parts=parts)
     return [
         {
             "path": row.path,
@@ -207,7 +209,7 @@ def present_fields(change: engine.PlannedObject, options: ApplyOptions) -> list[
             "after": row.after.text if row.after else None,
             "why": row.why,
         }
-        for row in present_rows(change, reasons, options=options, explain=render_reason, url_of=lambda index: "")
+        for row in rows
     ]
 
 

@@ -31,7 +31,7 @@ from applyviz.web.reviews.pages.plan_summary import describe_left_out, describe_
 from applyviz.web.reviews.pages.risks import HighRisk, list_high_risks
 from applyviz.web.reviews.pages.sources.presets import PresetChange, list_changed, name_preset
 from applyviz.web.reviews.pages.sources.provenance import FileOrigins, list_origins
-from applyviz.web.reviews.pane.fields import FieldFilter, FieldRow, present_rows, select_reasons
+from applyviz.web.reviews.pane.fields import FieldFilter, FieldRow, RowParts, present_rows, select_reasons
 from applyviz.web.reviews.pane.object_notices import present_notices
 from applyviz.workflow import policies
 from applyviz.workflow.approvals.comments import list_comments
@@ -107,7 +107,9 @@ def _find_outcomes(run: ApplyRun | None) -> dict[int, str]:
 
 def _print_fields(change: engine.PlannedObject, options: ApplyOptions) -> tuple[FieldRow, ...]:
     reasons = select_reasons(change, FieldFilter.CHANGES)
-    return tuple(present_rows(change, reasons, options=options, explain=describe_reason, url_of=lambda index: ""))
+    parts = RowParts(has_versions=False)
+    rows = present_rows(change, reasons, options=options, explain=describe_reason, url_of=lambda index: "", parts=parts)
+    return tuple(rows)
 
 
 def _print_object(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
+from typing import NamedTuple
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
@@ -61,6 +62,7 @@ _SHOWN_BY: dict[FieldFilter, frozenset[FieldOperation]] = {
     FieldFilter.ALL: frozenset(FieldOperation),
 }
 
+_NO_MARKS = field_marks.Marks(())
 _IDENTITY = frozenset(
     paths.fields(*names) for names in (("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace"))
 )
@@ -226,6 +228,21 @@ def _find_values(change: PlannedObject, reason: FieldReason) -> tuple[JSONValue,
     )
 
 
+class RowParts(NamedTuple):
+    """What rows have besides their path, their reason and their owners.
+
+    - `has_versions`: rows can be opened, so they have the marks of their versions; without them, differing lines stand
+      for the values.
+    - `has_lines`: long values have their differing lines.
+    """
+
+    has_versions: bool = True
+    has_lines: bool = True
+
+
+WITH_ALL_PARTS = RowParts()
+
+
 def present_rows(
     change: PlannedObject,
     reasons: Iterable[tuple[int, FieldReason]],
@@ -235,6 +252,7 @@ def present_rows(
     url_of: Callable[[int], str],
     resolution: ConflictPage = NOTHING,
     show: ShowValue | None = None,
+    parts: RowParts = WITH_ALL_PARTS,
 ) -> Iterator[FieldRow]:
     """Yield the row of each reason; `explain` returns its sentence, and `url_of` the address of what opening shows.
 
@@ -243,7 +261,7 @@ def present_rows(
     conflicts = name_conflicts(change)
     show = show or ValueTexts().show
     for index, reason in reasons:
-        yield _present_row(change, index, reason, conflicts, options, explain, url_of, resolution, show)
+        yield _present_row(change, index, reason, conflicts, options, explain, url_of, resolution, show, parts)
 
 
 def _present_row(
@@ -256,25 +274,27 @@ def _present_row(
     url_of: Callable[[int], str],
     resolution: ConflictPage,
     show: ShowValue,
+    parts: RowParts,
 ) -> FieldRow:
     """Return one row, with everything that opening it shows; `conflicts` are those of the object by path."""
     you = options.field_manager
     live, after = _find_values(change, reason)
-    is_equal = find_equality(change, reason)
-    is_same = (live is ABSENT and after is ABSENT) or (
-        live is not ABSENT and after is not ABSENT and is_equal(live, after)
-    )
+    is_absent = (live is ABSENT, after is ABSENT)
+    is_same = all(is_absent) or (not any(is_absent) and find_equality(change, reason)(live, after))
     path = render_path(reason.path)
+    has_lines = parts.has_lines and not is_same
+    lines = diff_values(str(element_value(reason.path[-1])), live, after) if has_lines else ()
+    has_texts = parts.has_versions or not lines
     return FieldRow(
         index=index,
         path=path,
         style=style_field(reason),
-        live=show(live),
-        after=show(after),
+        live=show(live) if has_texts else None,
+        after=show(after) if has_texts else None,
         is_changed=not is_same,
         why=explain(reason),
         rule=reason.reason.value,
-        marks=_present_marks(change, reason, options.mode, you, show),
+        marks=_present_marks(change, reason, options.mode, you, show) if parts.has_versions else _NO_MARKS,
         owners_before=present_owners(reason.owners_before, you=you),
         owners_after=present_owners(reason.owners_after, you=you),
         is_conflict=reason.operation is FieldOperation.CONFLICT,
@@ -285,5 +305,5 @@ def _present_row(
         release=resolution.blocked_removals.get(path),
         is_resolved=path in resolution.resolved_paths,
         can_ignore=not is_same and not reason.position.line,
-        lines=() if is_same else diff_values(str(element_value(reason.path[-1])), live, after),
+        lines=lines,
     )

@@ -6,17 +6,19 @@ from dataclasses import replace
 
 import pytest
 
+from applyviz.engine.diff import text as text_diff
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.objects import paths
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.planning.model.plan import Operation, Versions
 from applyviz.engine.requests.options import ApplyOptions
+from applyviz.web.components import values
 from applyviz.web.components.owners import present_owner
 from applyviz.web.components.values import ABSENT, find_value, show_value
 from applyviz.web.reviews.pages.plan_overview import present_same
-from applyviz.web.reviews.pane import field_marks, fields
+from applyviz.web.reviews.pane import diff_lines, field_marks, fields
 from applyviz.web.reviews.pane.diff_lines import PAGE, diff_values, present_diff
-from applyviz.web.reviews.pane.fields import FieldFilter
+from applyviz.web.reviews.pane.fields import FieldFilter, RowParts
 from applyviz.web.reviews.pane.object_addresses import AloneLinks
 from applyviz.web.reviews.pane.object_content import AloneChoice, fill_alone
 from applyviz.web.reviews.pane.ownership_columns import present_ownership_columns
@@ -61,6 +63,32 @@ def show(change, chosen, resolution=NOTHING):
 )
 def test_value_is_written_as_yaml_would_read_it(value, text):
     assert show_value(value).text == text
+
+
+def test_rows_that_cannot_be_opened_make_only_what_is_printed(monkeypatch):
+    compared, written = [], []
+    write = values.render_yaml
+    monkeypatch.setattr(
+        diff_lines, "diff_lines", lambda *sides, **how: compared.append(sides) or text_diff.diff_lines(*sides, **how)
+    )
+    monkeypatch.setattr(values, "render_yaml", lambda value: written.append(value) or write(value))
+    path, (live, manifest) = paths.fields("data"), ({"data": {"a": text * 90}} for text in "xy")
+    reason = FieldReason(path, FieldOperation.CHANGED, Reason.MANIFEST_SETS)
+    versions = Versions(live, manifest, live, manifest, manifest)
+    change = replace(builders.build_change(), versions=versions, fields=(reason,))
+
+    def present_one(parts):
+        given = ApplyOptions(field_manager="ci")
+        (row,) = fields.present_rows(change, [(0, reason)], options=given, explain=str, url_of=str, parts=parts)
+        return row
+
+    printed = present_one(RowParts(has_versions=False))
+    assert (len(compared), written, printed.versions) == (1, [], ())
+    assert [line.state for line in printed.lines] == ["same", "removed", "added"]
+    assert (printed.live, printed.after) == (None, None)
+    told = present_one(RowParts(has_versions=False, has_lines=False))
+    assert (len(compared), written, told.versions, told.lines) == (1, [live["data"], manifest["data"]], (), ())
+    assert [told.live, told.after] == [show_value(one["data"]) for one in (live, manifest)]
 
 
 def test_absent_value_is_none():
