@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
-from applyviz.conformance import covering, fixed, job_pods, object_facts, reachable, repetition, traffic
+from applyviz.conformance import covering, fixed, job_pods, object_facts, reachable, renumbered, repetition, traffic
 from applyviz.conformance.cases import CaseResult
 from applyviz.conformance.covering import NOTHING
 from applyviz.conformance.endings import is_gone
@@ -174,14 +174,16 @@ class Facts:
         counted = ("status", "desiredNumberScheduled") if self.gvk.kind == "DaemonSet" else ("spec", "replicas")
         is_same = is_equal if self.gvk.kind == "Deployment" else is_same_json  # the others compare spellings
         has_pods = get_at(self.live, counted, 1) != 0 and get_at(self.after, ("spec", "replicas"), 1) != 0
+        if self.gvk.kind == "StatefulSet" and self.planned.change.operation is not Operation.REPLACE:
+            has_pods = renumbered.count_staying(self.live, self.after) > 0
         return has_pods and (self.planned.change.operation is Operation.REPLACE or not is_same(old, new))
 
     @cached_property
     def waits(self) -> bool:
         """Whether pods keep their template: the workload is paused, waits for deletions, or excludes all pods."""
-        pods = min(get_at(obj, ("spec", "replicas"), 1) for obj in (self.live, self.after))
         partition = get_at(self.after, ("spec", "updateStrategy", "rollingUpdate", "partition"), 0)
-        is_excluded = isinstance(partition, int) and isinstance(pods, int) and partition >= pods > 0
+        is_set = self.gvk.kind == "StatefulSet" and isinstance(partition, int)
+        is_excluded = is_set and renumbered.leaves_all(self.live, self.after, partition)
         is_deleted_first = get_at(self.after, ("spec", "updateStrategy", "type"), "") == "OnDelete"
         return is_excluded or is_deleted_first or get_at(self.after, ("spec", "paused"), False) is True
 
@@ -331,6 +333,7 @@ PREDICATES: Mapping[str, Predicate] = {
     "terminating": lambda f: "deletionTimestamp" in (get_at(f.live, ("metadata",), None) or {}),
     "container-restarts": lambda f: object_facts.restarts_container(f.planned),
     "job-pods-deleted": lambda f: job_pods.deletes_job_pods(f.planned),
+    "pods-renumbered": lambda f: renumbered.renumbers_pods(f.planned),
     "address-lost": lambda f: f.gvk.kind == "Service" and f.is_written and object_facts.gives_up_address(f.planned),
     "exposed": lambda f: reachable.opens_service(f.planned),
     "endpoints-stay": lambda f: reachable.keeps_endpoints(f.planned),

@@ -248,6 +248,36 @@ spec:
 """
 
 
+NUMBERED = STATEFUL.replace("serviceName: a", "serviceName: a\n  replicas: 3\n  ordinals: {start: 1}")
+TEMPLATED = NUMBERED.replace("c:1", "c:2")
+PARTED = "\n  updateStrategy: {rollingUpdate: {partition: 2}}"
+
+
+@pytest.mark.parametrize("mode", ApplyMode)
+@pytest.mark.parametrize(
+    ("after", "told_now"),
+    [
+        (NUMBERED.replace("start: 1", "start: 2"), {"pods-renumbered"}),
+        (NUMBERED.replace("\n  ordinals: {start: 1}", ""), {"pods-renumbered"}),
+        (NUMBERED.replace("start: 1", "start: 0").replace("replicas: 3", "replicas: 4"), set()),
+        (TEMPLATED.replace("start: 1", "start: 2"), {"pods-renumbered", "pods-restart"}),
+        (TEMPLATED.replace("start: 1", "start: 9"), {"pods-renumbered"}),
+        (TEMPLATED.replace("start: 1}", "start: 3}" + PARTED), {"pods-renumbered", "template-waits"}),
+        (TEMPLATED.replace("start: 1}", "start: 0}" + PARTED), {"pods-renumbered", "pods-restart"}),
+    ],
+)
+def test_pods_that_get_other_numbers_are_noticed(mode, after, told_now):
+    planned = plan_after(NUMBERED, lambda live: live, after, mode)
+    told = {risk.kind.slug for risk in planned.change.risks}
+    ours = {"pods-renumbered", "pods-restart", "template-waits"}
+
+    assert told & ours == told_now
+    assert list(risks.find_wrong(risks.Facts(planned), told)) == []
+    for kind in ours:
+        state = "missing" if kind in told else "false"
+        assert list(risks.find_wrong(risks.Facts(planned), told ^ {kind})) == [f"{kind} is {state}"]
+
+
 def test_field_that_the_server_would_change_is_not_immutable():
     planned = plan(STATEFUL, STATEFUL.replace("serviceName: a", "serviceName: b").replace("1Gi", "'1073741824'"))
     claims = IMMUTABLE_FIELD.at(fields("spec", "volumeClaimTemplates"), {"field": "x", "kind": "StatefulSet"})

@@ -147,6 +147,7 @@ CLAIMS: Mapping[str, Claim] = {
         and (_is_leaving(told.after, risk) if risk.facts["how"] == "apply" else not _is_same(told))
     ),
     "job-pods-deleted": lambda told, risk: not told.is_new and not told.fact(risk.path).is_same,
+    "pods-renumbered": lambda told, risk: not told.is_new and not told.fact(risk.path).is_same,
     "container-restarts": lambda told, risk: not told.is_new and not told.fact(risk.path).is_same,
     "autoscaled-field": _moves_as_told,
     "null-defaults-again": _is_null_again,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
+from applyviz.engine.objects.ordinals import read_ordinals
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.references import routes
@@ -74,15 +75,13 @@ def _list_owners(obj: JSONObject, namespace: str) -> References:
 
 def _list_claims(obj: JSONObject, namespace: str) -> References:
     """Yield the claims that a StatefulSet creates from its templates, and their storage classes."""
-    name, count = text_at(obj, "metadata", "name"), get_at(obj, ("spec", "replicas"), 1)
-    first = get_at(obj, ("spec", "ordinals", "start"), 0)
-    pods = min(count, _CLAIMS) if isinstance(count, int) else 0
+    name, numbers = text_at(obj, "metadata", "name"), read_ordinals(obj)[:_CLAIMS]
     for n, template in list_entries(get_at(obj, ("spec", "volumeClaimTemplates"))):
         path: PlainPath = ("spec", "volumeClaimTemplates", n)
         storage = (*_STORAGE, text_at(template, "spec", "storageClassName"))
         yield Reference(ReferenceKind.STORAGE, (*path, "spec", "storageClassName"), storage)
-        for ordinal in range(pods):
-            claim = f"{text_at(template, 'metadata', 'name')}-{name}-{ordinal + (first if type(first) is int else 0)}"
+        for ordinal in numbers:
+            claim = f"{text_at(template, 'metadata', 'name')}-{name}-{ordinal}"
             target = ("", "PersistentVolumeClaim", namespace, claim)
             yield Reference(ReferenceKind.CLAIM_TEMPLATE, path, target, is_optional=True)
     service = ("", "Service", namespace, text_at(obj, "spec", "serviceName"))

@@ -12,13 +12,14 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from applyviz.engine.objects.kinds import Kind
+from applyviz.engine.objects.ordinals import list_missing, read_ordinals
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskLevel, RiskSubject, Templates
 from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import field_path, list_at, metadata_of, position_of, texts_of
 
 _RETENTION = ("spec", "persistentVolumeClaimRetentionPolicy")
-_REPLICAS = ("spec", "replicas")
+_REPLICAS, _START = ("spec", "replicas"), ("spec", "ordinals", "start")
 _FINISHED_JOBS: Final = {"successfulJobsHistoryLimit": 3, "failedJobsHistoryLimit": 1}
 _ACCOUNT = ("kubernetes.io/service-account.name", "kubernetes.io/service-account.uid")
 _TOKEN_TYPE = "kubernetes.io/service-account-token"
@@ -36,6 +37,9 @@ def _describe(f: Facts) -> Templates:
         "whenDeleted": "When StatefulSet {name} is deleted, Kubernetes deletes the volume claims of its pods.",
         "whenScaled": "When StatefulSet {name} is scaled down, Kubernetes deletes the claims of the pods that go.",
         "scale": "StatefulSet {name} is scaled to {value}: Kubernetes deletes the claims of the pods that go.",
+        "renumbered": (
+            "StatefulSet {name} counts its pods from {value}: Kubernetes deletes the claims of the pods that go."
+        ),
         "volume": "Kubernetes deletes volume {name} and its data when its claim is deleted.",
         "finalizers": "{kind} {name} is being deleted, and goes at once where nothing else waits for {value}.",
         "token": "Kubernetes deletes Secret {name} if the service account that it names does not exist.",
@@ -75,9 +79,13 @@ def _of_stateful_set(live: JSONObject, result: JSONObject) -> Iterator[_Found]:
         path = (*_RETENTION, name)
         if get_at(result, path) == "Delete" and get_at(live, path) != "Delete":
             yield path, name, ""
-    was, now = (_number(get_at(obj, _REPLICAS), 1) for obj in (live, result))
-    if now < was and get_at(result, (*_RETENTION, "whenScaled")) == "Delete":
-        yield _REPLICAS, "scale", str(now)
+    was, now = (read_ordinals(obj) for obj in (live, result))
+    if get_at(result, (*_RETENTION, "whenScaled")) != "Delete" or not list_missing(was, now):
+        return
+    if was.start != now.start:
+        yield _START, "renumbered", str(now.start)
+    else:
+        yield _REPLICAS, "scale", str(len(now))
 
 
 def _of_volume(live: JSONObject, result: JSONObject) -> Iterator[_Found]:

@@ -1,19 +1,27 @@
-"""Pods of an object that is deleted and created again: how many stop with it, and how many new ones start.
+"""Pods that go, while others come: with an object that is deleted and created again, or with other numbers.
 
 Rule: the garbage collector deletes the pods of a deleted owner, and the new object starts its own, whatever its update
 strategy says. Deletion with orphans keeps them: a workload adopts those that its selector matches, and replaces them
 where their template is another (https://kubernetes.io/docs/concepts/architecture/garbage-collection/#orphaned-dependents).
+
+A StatefulSet that counts from another number (`pkg/controller/statefulset/stateful_set_control.go`) creates each pod
+whose number is missing, then deletes those whose number is outside; with `OrderedReady`, not before all others are
+ready. A claim belongs to a number. Where claims go with their pods is another risk, `ends-objects`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from applyviz.engine.objects.ordinals import list_missing, read_ordinals
+from applyviz.engine.objects.paths import fields
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.references.selectors import read_selector
-from applyviz.engine.risks.model import Risk, RiskLevel
+from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskLevel, RiskSubject, Templates
 from applyviz.engine.risks.restarts import PODS_RESTART, count_pods, is_workload
+from applyviz.engine.risks.rules import rule
+from applyviz.engine.risks.walking import list_at, position_of
 
 _LABELS = ("spec", "template", "metadata", "labels")
 _SCALED = (("apps", "ReplicaSet"), ("", "ReplicationController"))
@@ -52,3 +60,50 @@ def find_replaced(ref: ObjectRef, live: JSONObject, result: JSONObject) -> Itera
     facts |= {} if started is None else {"starts": str(started)}
     facts |= {} if is_job else {"stops": "all"}
     yield PODS_RESTART.at(facts=facts, level=RiskLevel.MEDIUM if is_job else RiskLevel.HIGH)
+
+
+_START = ("spec", "ordinals", "start")
+
+
+def _describe_numbers(f: Facts) -> Templates:
+    makes = ", and creates {created}" if f["created"] else ""
+    parts = [f"StatefulSet {{name}} counts its pods from {{start}}: Kubernetes deletes {{deleted}}{makes}."]
+    if f["claims"] and f["created"]:
+        parts.append("A claim belongs to the number of its pod: the new pods do not get the data of the deleted ones.")
+    if f["stops"]:
+        parts.append("It does not wait until new pods are ready (podManagementPolicy Parallel).")
+    return tuple(parts)
+
+
+PODS_RENUMBERED = RiskKind("pods-renumbered", "Pods are renumbered", _describe_numbers)
+
+
+def _name(owner: str, rows: tuple[range, ...]) -> str:
+    """Return the names of pods, of each row of numbers the first and the last: `db-0, db-5 to db-9`."""
+    ends = (dict.fromkeys((f"{owner}-{row[0]}", f"{owner}-{row[-1]}")) for row in rows)
+    return ", ".join(" to ".join(names) for names in ends)
+
+
+@rule(248)
+def find_renumbered(subject: RiskSubject) -> Iterator[Risk]:
+    """Yield that a live StatefulSet gives its pods other numbers, with those that go and those that come."""
+    live, result = subject.live, subject.result
+    if subject.ref.key[:2] != ("apps", "StatefulSet") or live is None or result is None or subject.manifest is None:
+        return
+    before, after = read_ordinals(live), read_ordinals(result)
+    deleted, created = list_missing(before, after), list_missing(after, before)
+    if before.start == after.start or not deleted:
+        return
+    owner = subject.ref.name
+    has_claims = bool(list_at(result, "spec", "volumeClaimTemplates"))
+    is_parallel = get_at(result, ("spec", "podManagementPolicy")) == "Parallel"
+    facts = {
+        "name": owner,
+        "start": str(after.start),
+        "deleted": _name(owner, deleted),
+        "created": _name(owner, created),
+        "claims": "kept apart" if has_claims else "",
+        "stops": "at once" if is_parallel and created else "",
+    }
+    level = RiskLevel.HIGH if has_claims and created else RiskLevel.MEDIUM
+    yield PODS_RENUMBERED.at(fields(*_START), facts, position_of(subject, _START), level=level)

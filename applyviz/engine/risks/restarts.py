@@ -10,9 +10,10 @@ disruption budgets, because they limit evictions and do not affect rollouts
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+from applyviz.engine.objects.ordinals import find_common, read_ordinals
 from applyviz.engine.objects.paths import fields
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.shares import scale_share
@@ -97,6 +98,7 @@ class UpdateRules:
 
     - `strategy`: of its updates; `is_paused`: of a Deployment; `partition`: of a StatefulSet, the number of pods that a
       rolling update leaves alone; `surge` and `unavailable`: numbers or percentages.
+    - `new`: how many of the pods that the partition counts are new, because the numbers of a StatefulSet begin lower.
     """
 
     kind: str
@@ -105,6 +107,7 @@ class UpdateRules:
     unavailable: JSONValue
     is_paused: bool = False
     partition: int = 0
+    new: int = 0
 
     @property
     def awaits(self) -> str:
@@ -113,11 +116,11 @@ class UpdateRules:
             return "paused"
         if self.strategy == "OnDelete":
             return "on-delete"
-        return "partition" if self.partition else ""
+        return "partition" if self.partition > self.new else ""
 
     def count_kept(self, pods: int) -> int:
         """Return how many of the pods keep the old template."""
-        return pods if self.awaits in ("paused", "on-delete") else min(self.partition, pods)
+        return pods if self.awaits in ("paused", "on-delete") else min(max(self.partition - self.new, 0), pods)
 
     @property
     def stops_first(self) -> bool:
@@ -125,7 +128,7 @@ class UpdateRules:
         return self.kind == "DaemonSet" and not scale_share(self.surge, 100, is_rounded_up=True)
 
     def stops_all(self, pods: int) -> bool:
-        """Return whether an update may leave no pod running: all stop first, or as many as there are.
+        """Return whether an update of so many wanted pods may leave none running: all stop first, or as many.
 
         A StatefulSet and a DaemonSet without surge replace pods after they have stopped, at least one at once. A
         Deployment may stop one pod where both amounts are zero. It rounds `maxUnavailable` down, as a StatefulSet
@@ -173,7 +176,17 @@ def count_pods(kind: str, live: JSONObject) -> int | None:
 def _count_staying(kind: str, live: JSONObject, result: JSONObject) -> int | None:
     """Return how many live pods a workload still wants afterwards: controllers scale down before they replace pods."""
     pods = count_pods(kind, live)
+    if kind == "StatefulSet" and pods is not None:
+        return len(find_common(read_ordinals(live), read_ordinals(result)))
     return pods if pods is None or kind == "DaemonSet" else min(pods, count_pods(kind, result) or 0)
+
+
+def _read_rules_for(kind: str, live: JSONObject, result: JSONObject) -> UpdateRules:
+    """Return the update rules of a workload afterwards, for the pods that it has."""
+    rules = read_update_rules(kind, result)
+    if kind != "StatefulSet":
+        return rules
+    return replace(rules, new=max(read_ordinals(live).start - read_ordinals(result).start, 0))
 
 
 def _is_template_changed(live: JSONValue, result: JSONValue, *, is_merge_only: bool) -> bool:
@@ -212,7 +225,7 @@ def _count_outdated(kind: str, live: JSONObject, pods: int | None) -> int:
 
 def _find_released(kind: str, live: JSONObject, result: JSONObject, pods: int | None) -> int:
     """Return how many pods restart, without a change of the template, because they no longer wait."""
-    before, now = read_update_rules(kind, live), read_update_rules(kind, result)
+    before, now = read_update_rules(kind, live), _read_rules_for(kind, live, result)
     if not before.awaits or pods is None or now.count_kept(pods) >= before.count_kept(pods):
         return 0
     return max(_count_outdated(kind, live, pods) - now.count_kept(pods), 0)
@@ -220,7 +233,8 @@ def _find_released(kind: str, live: JSONObject, result: JSONObject, pods: int | 
 
 def _describe(subject: RiskSubject, rollout: UpdateRules, pods: int | None, facts: Mapping[str, str]) -> Risk:
     level = RiskLevel.HIGH if rollout.strategy == "Recreate" else RiskLevel.MEDIUM
-    stops = {"stops": "all"} if rollout.stops_all(pods or 0) else {"nodes": "in turn"} if rollout.stops_first else {}
+    wanted = pods if rollout.kind == "DaemonSet" else count_pods(rollout.kind, subject.result or {})
+    stops = {"stops": "all"} if rollout.stops_all(wanted or 0) else {"nodes": "in turn"} if rollout.stops_first else {}
     on = {"each": "node"} if rollout.kind == "DaemonSet" else {}
     found = {**facts, "strategy": rollout.strategy, **stops, **on}
     return PODS_RESTART.at(fields(*_TEMPLATE), found, position_of(subject, _TEMPLATE), level=level)
@@ -232,7 +246,7 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
     kind, live, result = subject.ref.gvk.kind, subject.live, subject.result
     if not is_workload(subject.ref) or live is None or result is None or subject.manifest is None:
         return
-    pods, rollout = _count_staying(kind, live, result), read_update_rules(kind, result)
+    pods, rollout = _count_staying(kind, live, result), _read_rules_for(kind, live, result)
     if pods == 0:
         return
     is_merge_only = subject.is_merge_only or subject.after is None

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from applyviz.engine.objects.golang import read_digits
+from applyviz.engine.objects.ordinals import read_ordinals
 from applyviz.engine.objects.values import JSONObject, MutableObject, clone, get_at
 from applyviz.kubernetes.parity.status import StatusError
 from applyviz.sandbox.lifecycle.finalizers import is_deleted
@@ -61,15 +62,16 @@ def _read_pods(client: ControllerClient, owner: JSONObject) -> dict[int, JSONObj
     return found
 
 
-def _numbers(owner: JSONObject) -> range:
-    first = get_at(owner, ("spec", "ordinals", "start")) or 0
-    return range(first, first + owner["spec"].get("replicas", 1))
+def _find_first_updated(owner: JSONObject) -> int:
+    """Return the first number that a rolling update updates; the partition counts from the first number of the set."""
+    partition = get_at(owner, ("spec", "updateStrategy", "rollingUpdate", "partition")) or 0
+    return read_ordinals(owner).start + partition
 
 
 def _step(client: ControllerClient, owner: JSONObject, versions: _RevisionNames) -> None:
     """Create what is missing, then remove what is too much, then update from the last to the first."""
     pods, is_ordered = _read_pods(client, owner), owner["spec"].get("podManagementPolicy") != "Parallel"
-    for number in _numbers(owner):
+    for number in read_ordinals(owner):
         pod = pods.get(number)
         if pod is None:
             _create(client, owner, number, versions)
@@ -77,7 +79,7 @@ def _step(client: ControllerClient, owner: JSONObject, versions: _RevisionNames)
             _delete(client, owner, number)
         if is_ordered and (pod is None or is_deleted(pod) or not is_ready(pod)):
             return
-    surplus = [number for number in sorted(pods, reverse=True) if number not in _numbers(owner)]
+    surplus = [number for number in sorted(pods, reverse=True) if number not in read_ordinals(owner)]
     for number in surplus:
         if not is_deleted(pods[number]):
             _delete(client, owner, number)
@@ -88,8 +90,8 @@ def _step(client: ControllerClient, owner: JSONObject, versions: _RevisionNames)
 
 
 def _update(client: ControllerClient, owner: JSONObject, pods: dict[int, JSONObject], versions: _RevisionNames) -> None:
-    partition = get_at(owner, ("spec", "updateStrategy", "rollingUpdate", "partition")) or 0
-    for number in reversed(_numbers(owner)):
+    partition = _find_first_updated(owner)
+    for number in reversed(read_ordinals(owner)):
         pod = pods.get(number)
         if number < partition or pod is None:
             return
@@ -107,8 +109,8 @@ def _delete(client: ControllerClient, owner: JSONObject, number: int) -> None:
 
 def _choose_revision(owner: JSONObject, number: int, versions: _RevisionNames) -> str:
     """Return the revision of a new Pod: during an update those below the updated ones keep theirs."""
-    partition = get_at(owner, ("spec", "updateStrategy", "rollingUpdate", "partition")) or 0
-    kept = _numbers(owner).start + (get_at(owner, ("status", "currentReplicas")) or 0)
+    partition = _find_first_updated(owner)
+    kept = read_ordinals(owner).start + (get_at(owner, ("status", "currentReplicas")) or 0)
     is_kept = number < partition or number < kept
     return versions.current if is_kept and versions.current != versions.update else versions.update
 

@@ -55,8 +55,10 @@ def test_stateful_set_is_updated_from_the_last_pod(world):
     assert len(world.items("controllerrevisions", "apps/v1")) == 2
 
 
-def test_partition_keeps_the_first_pods(world):
-    strategy = {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}}
+@pytest.mark.parametrize("start", [0, 5])
+def test_partition_keeps_the_first_pods(world, start):
+    partition = {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}}
+    strategy = {**partition, "ordinals": {"start": start}}
     stateful(world, **strategy)
     world.settle(15)
     stateful(world, "shop/db:2", **strategy)

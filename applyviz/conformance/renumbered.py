@@ -1,0 +1,39 @@
+"""Whether pods of a StatefulSet go because it counts from another number, as facts; nothing here asks a rule.
+
+Rule: the StatefulSet controller (`pkg/controller/statefulset`) asks of each pod that exists whether its number is one
+of those that the set wants now.
+"""
+
+from __future__ import annotations
+
+from applyviz.conformance.inputs import Planned
+from applyviz.engine.objects.values import JSONObject
+
+
+def renumbers_pods(planned: Planned) -> bool:
+    """Return whether a write makes a live StatefulSet count from another number, so that one of its pods goes."""
+    versions, change = planned.change.versions, planned.change
+    is_written = change.has_effect and versions.live is not None and versions.after is not None
+    if (change.ref.gvk.group, change.ref.gvk.kind) != ("apps", "StatefulSet") or not is_written:
+        return False
+    before, after = (_read(obj or {}) for obj in (versions.live, versions.after))
+    return before[0] != after[0] and count_staying(versions.live, versions.after) < before[1]
+
+
+def count_staying(live: JSONObject | None, after: JSONObject | None) -> int:
+    """Return how many pods of a live StatefulSet have a number that it wants afterwards too."""
+    before, now = (_read(obj or {}) for obj in (live, after))
+    return max(0, min(sum(before), sum(now)) - max(before[0], now[0]))
+
+
+def leaves_all(live: JSONObject | None, after: JSONObject | None, partition: int) -> bool:
+    """Return whether a partition of a StatefulSet leaves every pod alone that stays; it counts from the first."""
+    before, now = (_read(obj or {}) for obj in (live, after))
+    return 0 < count_staying(live, after) <= now[0] + partition - max(before[0], now[0])
+
+
+def _read(obj: JSONObject) -> tuple[int, int]:
+    """Return the first number of a StatefulSet, and how many there are; the server has stored both as numbers."""
+    spec = obj.get("spec") or {}
+    ordinals, count = spec.get("ordinals") or {}, spec.get("replicas")
+    return ordinals.get("start") or 0, 1 if count is None else count
