@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from applyviz.conformance.inputs import Planned
 from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.planning.model.plan import PlannedObject
 
 
 def renumbers_pods(planned: Planned) -> bool:
@@ -18,6 +19,18 @@ def renumbers_pods(planned: Planned) -> bool:
         return False
     before, after = (_read(obj or {}) for obj in (versions.live, versions.after))
     return before[0] != after[0] and count_staying(versions.live, versions.after) < before[1]
+
+
+def name_deleted(change: PlannedObject) -> str:
+    """Return the pods of a StatefulSet that go, those of neighboring numbers by the first and the last of them."""
+    (first, count), (start, wanted) = (_read(obj or {}) for obj in (change.versions.live, change.versions.after))
+    kept = range(start, start + wanted)
+    rows = [(first, min(first + count, start) - 1), (max(first, start + wanted), first + count - 1)]
+    if first + count <= start or first >= start + wanted:
+        rows = [(first, first + count - 1)]
+    gone = [(low, high) for low, high in rows if low <= high and low not in kept]
+    names = [[f"{change.ref.name}-{number}" for number in dict.fromkeys(row)] for row in gone]
+    return ", ".join(" to ".join(row) for row in names)
 
 
 def count_staying(live: JSONObject | None, after: JSONObject | None) -> int:

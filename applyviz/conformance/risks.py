@@ -16,19 +16,30 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
-from applyviz.conformance import covering, fixed, job_pods, object_facts, reachable, renumbered, repetition, traffic
+from applyviz.conformance import (
+    covering,
+    fixed,
+    job_pods,
+    object_facts,
+    reachable,
+    renumbered,
+    repetition,
+    risk_facts,
+    traffic,
+)
 from applyviz.conformance.cases import CaseResult
 from applyviz.conformance.covering import NOTHING
 from applyviz.conformance.endings import is_gone
 from applyviz.conformance.inputs import Planned
+from applyviz.conformance.meaning import means
 from applyviz.conformance.shown import ShownObject
-from applyviz.engine.diff.structural import is_equal_in_meaning
 from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import SERVER_SIDE_MANAGER, ApplyMode
+from applyviz.engine.schema.topology import of_root
 from applyviz.engine.schema.walk import list_leaves
 from applyviz.kubernetes.parity.equality import is_equal
 
@@ -206,13 +217,14 @@ class Facts:
             return False
         root = self.planned.kind.root if self.planned.kind else None
         leaves, merged = list_leaves(root, self.manifest), self.planned.change.versions.merged or {}
+        topology = of_root(root)
         skipped = ("f:metadata", "f:status", "f:stringData")
         return any(
             path[0] not in skipped
             and (path[-1][0] == "f" or isinstance(value, Mapping))
             and value is not None
-            and _means(value, covering.find(merged, path))
-            and not _means(value, covering.find(self.after, path))
+            and means(value, covering.find(merged, path), topology, path)
+            and not means(value, covering.find(self.after, path), topology, path)
             for path, value in leaves.items()
             if path
         )
@@ -269,29 +281,6 @@ def _fills_null(wanted: JSONValue, found: JSONValue) -> bool:
 
 def _differ(wanted: JSONValue, found: JSONValue) -> bool:
     return found is NOTHING or not is_same_json(wanted, found)
-
-
-def _is_base64(text: str) -> bool:
-    return len(text) % 4 == 0 and re.fullmatch(r"[A-Za-z0-9+/]+={0,2}", text) is not None
-
-
-def _means(asked: JSONValue, answer: JSONValue) -> bool:
-    """Return whether an answer has what was asked for, perhaps with defaults, other words, or without empty values.
-
-    - A null asks for no value.
-    """
-    if asked is None:
-        return True
-    if isinstance(asked, Mapping):
-        given = answer if isinstance(answer, Mapping) else {}
-        return all(_means(v, given.get(n, NOTHING)) for n, v in asked.items())
-    if isinstance(asked, list):
-        return not asked or (isinstance(answer, list) and len(asked) == len(answer) and all(map(_means, asked, answer)))
-    if answer is NOTHING:
-        return not asked
-    if isinstance(asked, str) and re.sub(r"[\r\n]", "", asked) == answer and _is_base64(answer):
-        return True  # it is stored without line breaks
-    return is_same_json(asked, answer) or is_equal_in_meaning(asked, answer)
 
 
 def _holds_kind(kinds: tuple[str, ...]) -> Predicate:
@@ -367,6 +356,8 @@ def judge(planned: Planned, shown: ShownObject) -> CaseResult:
     wrong = [] if is_open else list(find_wrong(Facts(planned), raised, judged))
     if planned.change.operation is Operation.ERROR:
         wrong += fixed.find_free(planned)
+    if not is_open:
+        wrong += risk_facts.find_untrue(planned)
     return CaseResult(FAMILY, planned.name, not wrong, "; ".join(wrong), claims=len(judged))
 
 

@@ -70,7 +70,8 @@ def _is_null_again(told: Told, risk: Risk) -> bool:
         one.get(name, ABSENT) is None and all(one.get(key) == value for key, value in others.items())
         for one in (entries if isinstance(entries, list) else ())
     )
-    return is_null and fact.is_there
+    was = "same" if fact.is_same else "other" if fact.was else "absent"
+    return is_null and fact.is_there and risk.facts["live"] == was
 
 
 def _is_read_so(told: Told, risk: Risk) -> bool:

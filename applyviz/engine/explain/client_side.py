@@ -28,7 +28,7 @@ from applyviz.engine.explain.verdict import (
     name_operation,
     render_above,
 )
-from applyviz.engine.explain.versions import ObjectVersions
+from applyviz.engine.explain.versions import ObjectVersions, is_same
 from applyviz.engine.objects.owners import Owner, name_owner
 from applyviz.engine.objects.paths import FieldPath, element_value, render_path
 from applyviz.engine.objects.values import JSONValue, canonical_json
@@ -59,7 +59,7 @@ def _judge_same(versions: ObjectVersions, path: FieldPath, live: JSONValue, want
     """Return why a leaf in the manifest does not change."""
     if wanted is None and live is MISSING:
         return NULL_AGAIN
-    if is_answer_to(wanted, live):
+    if is_same(wanted, live) or is_answer_to(wanted, live, versions.find_topology(path)):
         return AS_IT_IS
     if any(element.startswith("f:$") for element in path):
         return LeafExplanation(UNCHANGED, Reason.DIRECTIVE)

@@ -51,6 +51,6 @@ def _is_set_again(versions: ObjectVersions, path: FieldPath) -> bool:
 
 def _judge_written(versions: ObjectVersions, path: FieldPath, row: Row, operation: FieldOperation) -> LeafExplanation:
     after, _, wanted, _, _, _, _, _ = row
-    if wanted is MISSING or wanted is None or is_answer_to(wanted, after):
+    if wanted is MISSING or wanted is None or is_answer_to(wanted, after, versions.find_topology(path)):
         return judge_set(versions, path, operation)
     return LeafExplanation(operation, Reason.SERVER_CHANGED, stage=Stage.SERVER)

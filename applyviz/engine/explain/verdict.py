@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from applyviz.engine.diff.structural import is_equal_in_meaning, is_without_breaks
+from applyviz.engine.diff.yaml_text import below
 from applyviz.engine.explain.reasons import FieldOperation, Reason, Stage
 from applyviz.engine.explain.rows import Row
 from applyviz.engine.explain.versions import ObjectVersions, is_same
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.schema.topology import Topology
 from applyviz.engine.schema.walk import MISSING, find_merge_key
 
 # Looked up for every leaf: a module global is faster than an enum member.
@@ -74,8 +76,9 @@ def judge_server(versions: ObjectVersions, path: FieldPath, row: Row) -> LeafExp
     operation = name_operation(live, after)
     # The server completes and spells anew what the merge asks for. It changed a field itself only if the merge asks for
     # nothing that live lacks, and nothing of live is gone.
-    if is_answer_to(merged, after) and not (
-        operation is not UNCHANGED and _asks_nothing(merged, live) and is_answer_to(live, after)
+    at = versions.find_topology(path)
+    if is_answer_to(merged, after, at) and not (
+        operation is not UNCHANGED and _asks_nothing(merged, live) and is_answer_to(live, after, at)
     ):
         return None
     if any(holds(after, merged) and not holds(live, merged) for holds in (_holds, _begins)):
@@ -144,29 +147,34 @@ def _is_part_of(asked: JSONValue, answer: JSONValue) -> bool:
     return all(name in asked and is_answer_to(asked[name], value) for name, value in answer.items())
 
 
-def is_answer_to(asked: JSONValue, answer: JSONValue) -> bool:
+def is_answer_to(asked: JSONValue, answer: JSONValue, at: Topology | None = None) -> bool:
     """Return whether an answer only completes what was asked: with defaults, other spellings, or without empty values.
 
     - Rule: the server fills in defaults inside lists that are replaced whole, writes quantities in its own spelling,
       and may leave out `[]`, `{}`, `""`, `0` and `false`. A null among texts is an empty text, and one
-      among amounts is 0.
+      among amounts is 0. Where the schema (`at`) has base64, line breaks mean nothing.
     """
     if answer is MISSING or answer is None:
         return asked is not MISSING and not asked
     if isinstance(asked, Mapping) and isinstance(answer, Mapping):
-        return all(is_answer_to(v, answer.get(n, MISSING)) or _is_default(v, answer.get(n)) for n, v in asked.items())
+        pairs = ((v, answer.get(n, MISSING), below(at, f"f:{n}")) for n, v in asked.items())
+        return all(is_answer_to(v, given, child) or _is_default(v, given) for v, given, child in pairs)
     if isinstance(asked, list) and isinstance(answer, list):
-        return len(asked) == len(answer) and all(is_answer_to(a, b) for a, b in zip(asked, answer, strict=True))
+        entry = below(at, "i:0")
+        return len(asked) == len(answer) and all(is_answer_to(a, b, entry) for a, b in zip(asked, answer, strict=True))
     if isinstance(asked, Mapping | list) or isinstance(answer, Mapping | list) or asked is MISSING:
         return False
     if asked is None:
         return answer in NULL_TEXTS
-    return is_same(asked, answer) or is_equal_in_meaning(asked, answer) or is_without_breaks(asked, answer)
+    is_base64 = at is not None and at.is_base64
+    return (
+        is_same(asked, answer) or is_equal_in_meaning(asked, answer) or (is_base64 and is_without_breaks(asked, answer))
+    )
 
 
 def _is_default(asked: JSONValue, answer: JSONValue) -> bool:
     """Return whether an answer is something in place of a null, or a text in place of an empty one: it is a default."""
-    return (asked is None and answer is not None) or (asked == "" and isinstance(answer, str))
+    return (asked is None and answer is not None and answer is not MISSING) or (asked == "" and isinstance(answer, str))
 
 
 def _judge_unset(versions: ObjectVersions, path: FieldPath, operation: FieldOperation) -> LeafExplanation:
@@ -228,7 +236,7 @@ def find_written_beside(versions: ObjectVersions, path: FieldPath) -> str:
     - Rule: client-side apply merges entries with one merge key into one, whatever their other keys are.
     """
     after = versions.merged.get(path)
-    if after is MISSING or is_answer_to(versions.manifest.get(path), after):
+    if after is MISSING or is_answer_to(versions.manifest.get(path), after, versions.find_topology(path)):
         return ""
     for length in range(1, len(path)):
         entry, below = path[:length], path[length:]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
+from functools import reduce
 from typing import Any, Protocol
 
+from applyviz.engine.diff.yaml_text import below
 from applyviz.engine.explain.rows import AFTER, LAST_APPLIED, LIVE, MANIFEST, MERGED, Row, RowReader, Values
 from applyviz.engine.explain.source import start
 from applyviz.engine.manifests.documents import ManifestDocument
@@ -13,7 +15,7 @@ from applyviz.engine.objects.paths import FieldPath, element_value
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, is_same_json
 from applyviz.engine.ownership.managed_fields import FieldOwners
 from applyviz.engine.schema.model import KindSchema, Node
-from applyviz.engine.schema.topology import of_root
+from applyviz.engine.schema.topology import Topology, of_root
 from applyviz.engine.schema.walk import MISSING
 
 _NO_KEYS: AbstractSet[str] = frozenset()
@@ -148,6 +150,11 @@ class ObjectVersions:
         self.manifest = Column(self.rows, MANIFEST)
         self.last_applied = Column(self.rows, LAST_APPLIED)
         self.merged = Column(self.rows, MERGED)
+
+    def find_topology(self, path: FieldPath) -> Topology | None:
+        """Return the topology of a field or an entry, None if the schema does not have it."""
+        whole: Topology | None = self.topology
+        return reduce(below, path, whole)
 
 
 def _line_up(versions: AllVersions, is_deletion: bool) -> Values:

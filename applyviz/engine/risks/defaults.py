@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from applyviz.engine.objects.lookups import ABSENT, FieldFinder
 from applyviz.engine.objects.paths import field, fields
-from applyviz.engine.objects.values import JSONValue, canonical_json, get_at
+from applyviz.engine.objects.values import JSONValue, canonical_json, get_at, is_same_json
 from applyviz.engine.risks.advice import Advice
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.owners import is_ours, list_entries, owns_at
@@ -42,10 +42,15 @@ DEFAULTED_SIBLING = RiskKind(
     level=RiskLevel.HIGH,
     is_beside_field=True,
 )
+_NULLS = {
+    "same": "{field} is cleared with null, and the server sets its default again.",
+    "other": "{field} is cleared with null, and the server sets its default instead of the live value.",
+    "absent": "{field} is null in the manifest, and the server sets its default.",
+}
 NULL_DEFAULTS_AGAIN = RiskKind(
     "null-defaults-again",
-    "Cleared field comes back",
-    "{field} is cleared with null, and the server sets its default again.",
+    "Default in place of null",
+    lambda f: (_NULLS[f["live"]],),
     level=RiskLevel.INFO,
     is_beside_field=True,
 )
@@ -91,6 +96,12 @@ def find_sibling(subject: RiskSubject) -> Iterator[Risk]:
     yield DEFAULTED_SIBLING.at((*fields(*where), field(sibling)), facts, position_of(subject, where))
 
 
+def _compare(live: JSONValue, found: JSONValue) -> str:
+    if live is ABSENT or live is None:
+        return "absent"
+    return "same" if is_same_json(live, found) else "other"
+
+
 @rule(340)
 def find_null(subject: RiskSubject) -> Iterator[Risk]:
     """Yield a field that the manifest clears with null and the server fills again: it has a value afterwards.
@@ -100,7 +111,7 @@ def find_null(subject: RiskSubject) -> Iterator[Risk]:
     """
     if subject.is_merge_only or subject.manifest is None or subject.live is None or subject.result is None:
         return
-    result = FieldFinder(subject.result)
+    result, live = FieldFinder(subject.result), FieldFinder(subject.live)
     others = [e for e in list_entries(subject.result) if subject.is_server_side and not is_ours(e, subject)]
     for where, value, _node in subject.containers:
         if not isinstance(value, Mapping) or None not in value.values() or where[:1] in (("metadata",), ("status",)):
@@ -111,4 +122,5 @@ def find_null(subject: RiskSubject) -> Iterator[Risk]:
             if found is ABSENT or found in _EMPTY or any(owns_at(entry, path) for entry in others):
                 continue
             if where or name not in ("metadata", "status"):
-                yield NULL_DEFAULTS_AGAIN.at(path, {"field": str(name)}, position_of(subject, (*where, name)))
+                facts = {"field": str(name), "live": _compare(live.find(path), found)}
+                yield NULL_DEFAULTS_AGAIN.at(path, facts, position_of(subject, (*where, name)))

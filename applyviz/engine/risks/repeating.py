@@ -15,6 +15,7 @@ from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.merge import patches
 from applyviz.engine.merge.last_applied import ANNOTATION, read_null_annotations
 from applyviz.engine.objects.errors import MergeError
+from applyviz.engine.objects.lookups import ABSENT
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
@@ -71,9 +72,22 @@ def _find_cause(at: _Place, value: JSONValue, after: JSONValue, *, is_there: boo
         return (
             "it is null here, and the server sets its default again" if is_there else "it is null here and absent there"
         )
+    if isinstance(value, list) and _loses_null(value, after):
+        return "it holds a null, which the server does not keep"
     if isinstance(value, list) and is_within(value, after):
         return "the server adds defaults to its entries"
     return "the server keeps it in another form" if is_there else "the server does not keep it"
+
+
+def _loses_null(value: JSONValue, after: JSONValue) -> bool:
+    """Return whether there is a null in a list for which the object has nothing, or something else."""
+    if isinstance(value, Mapping):
+        found = after if isinstance(after, Mapping) else {}
+        is_lost = any(v is None and found.get(n, ABSENT) is not None for n, v in value.items())
+        return is_lost or any(_loses_null(v, found.get(n)) for n, v in value.items())
+    if isinstance(value, list):
+        return isinstance(after, list) and len(value) == len(after) and any(map(_loses_null, value, after))
+    return False
 
 
 def _repeats(patch: JSONObject, after: JSONObject, at: _Place) -> Iterator[tuple[PlainPath, str]]:

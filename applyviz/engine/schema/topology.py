@@ -169,6 +169,11 @@ class Topology:
         return self.children[name]
 
     @property
+    def is_base64(self) -> bool:
+        """Whether a text is base64, which the server stores without line breaks."""
+        return self._node is not None and self._node.format == "byte"
+
+    @property
     def is_free_form(self) -> bool:
         """Whether no field is declared and entries are untyped."""
         if not self.is_map or (self._node is not None and self._node.properties):

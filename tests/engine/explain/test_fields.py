@@ -29,6 +29,8 @@ SERVER_SIDE = yaml.safe_load((FOLDER / "server-side.yaml").read_text())
 IDENTITY = {"apiVersion": "apps/v1", "kind": "Deployment"}
 KIND = builtin.bundled().find_kind(GroupVersionKind("apps", "v1", "Deployment"))
 SERVICE = builtin.bundled().find_kind(GroupVersionKind("", "v1", "Service"))
+CONFIG_MAP = builtin.bundled().find_kind(GroupVersionKind("", "v1", "ConfigMap"))
+KINDS = {"Service": SERVICE, "ConfigMap": CONFIG_MAP}
 
 
 def complete(obj):
@@ -38,7 +40,7 @@ def complete(obj):
 def explain_client_side(case):
     last_applied, manifest, live = (complete(case[v]) for v in ("last_applied", "manifest", "live"))
     merged = complete(case.get("merged"))
-    kind = SERVICE if case.get("kind") == "Service" else KIND
+    kind = KINDS.get(case.get("kind"), KIND)
     if merged is None and manifest is not None:
         patch = patches.compute(last_applied, manifest, live, kind=kind)
         merged = patches.apply(live, patch.body, patch.content_type, kind=kind)
