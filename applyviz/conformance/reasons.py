@@ -10,6 +10,8 @@ Decided by calculating with and without each input, never by comparing how value
 - *from the live entry with the same key* is true where live has an entry beside it that shares a key and the value, and
   *by another entry of your manifest* where the manifest has one.
 - *lost with the deleted object* is what the manifest does not have, of an object that is deleted and created again.
+- *merges by* and *no live entry has the same* name the keys by which this way of applying finds an entry, and live has
+  none with them.
 - *no longer in the manifest*, *null* and *set* are what the manifest says there, or above; *although your manifest
   contains it* is about the entry.
 
@@ -28,11 +30,13 @@ from applyviz.conformance.covering import NOTHING
 from applyviz.conformance.inputs import Planned
 from applyviz.conformance.shown import ShownObject, ShownRow
 from applyviz.engine.merge import patches
+from applyviz.engine.merge.last_applied import read_null_annotations
 from applyviz.engine.objects.errors import MergeError
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.values import JSONValue, get_at
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyMode
+from applyviz.engine.schema.walk import find_merge_key
 
 FAMILY = "reasons"
 _MOVES = frozenset({"set", "changed", "cleared", "defaulted"})
@@ -57,7 +61,7 @@ _CLAIMS = (
     (r"keeps only what your manifest sets|replaced as a whole|directive", "whole"),
     (r"what your manifest sets there", "filled"),
     (r"set in your manifest|your manifest changes it|overwritten: .* loses", "set"),
-    (r"this (entry|value) is new", "set"),
+    (r"this (entry|value) is new", "new"),
 )
 
 
@@ -88,6 +92,8 @@ class _Causes:
         self._merged = _merge(planned)
         self._is_replaced = any(request.method == "DELETE" for request in planned.change.requests)
         self._is_server_side = planned.mode is ApplyMode.SERVER
+        is_strategic = planned.kind is not None and planned.kind.is_strategic
+        self._root = planned.kind.root if planned.kind is not None and is_strategic else None
         self.judged = 0
         self._without = planned.cluster.write_again(planned.change) or {}
 
@@ -172,8 +178,24 @@ class _Causes:
             yield "the manifest has nothing else there"
         if claim == "null" and not is_null:
             yield "the manifest has no null there"
-        if claim in ("set", "shared") and written is NOTHING:
+        if claim in ("set", "new", "shared") and written is NOTHING:
             yield "the manifest does not have it"
+        if claim == "new" and not self._is_new(row):
+            yield "entries are found by other keys, or there is one"
+
+    def _is_new(self, row: ShownRow) -> bool:
+        """Return whether a sentence names the keys by which entries are found here, and live has none with them."""
+        above = (row.path[:n] for n, element in enumerate(row.path, 1) if element[0] in "kv")
+        entry = next((one for one in above if covering.find(self._live, one) is NOTHING), ())
+        if not entry or entry[-1][0] == "v":
+            return bool(entry) and "is a set" in row.why
+        keys = json.loads(entry[-1][2:])
+        merge_key = find_merge_key(self._root, entry)
+        names = [*keys] if self._is_server_side else [merge_key] if merge_key else []
+        named = re.findall(r"`\S+` merges by (.+): this|the same `(.+)`: this", row.why)
+        found = covering.find(self._live, entry[:-1])
+        twins = [e for e in found if all(e.get(n) == keys[n] for n in names)] if isinstance(found, list) else []
+        return bool(names) and [*map("".join, named)] == [" and ".join(names)] and not twins
 
     def _keeps_part(self, path: FieldPath, written: JSONValue) -> bool:
         """Return whether a map keeps a key that the manifest does not have; a default comes again in a new map."""
@@ -254,7 +276,8 @@ def _merge(planned: Planned) -> JSONValue:
     if planned.mode is ApplyMode.SERVER or versions.live is None or versions.manifest is None:
         return versions.merged or versions.after or {}
     try:
-        patch = patches.compute(versions.last_applied, versions.manifest, versions.live, kind=planned.kind)
+        wanted = read_null_annotations(versions.manifest)
+        patch = patches.compute(versions.last_applied, wanted, versions.live, kind=planned.kind)
         return patches.apply(versions.live, patch.body, patch.content_type, kind=planned.kind)
     except MergeError:
         return versions.merged or versions.after or {}

@@ -105,3 +105,55 @@ def test_map_that_keeps_a_key_of_others_is_not_replaced():
 
     assert find_wrong(changed, "selector", "") == ""
     assert "a part of it stays" in find_wrong(changed, "selector", "Atomic field: replaced as a whole")
+
+
+PORTS = """
+apiVersion: v1
+kind: Service
+metadata: {name: s}
+spec: {selector: {app: a}, ports: [{name: a, port: 53, protocol: TCP}]}
+"""
+MORE_PORTS = PORTS.replace("TCP}", "TCP}, {name: b, port: 54, protocol: TCP}")
+OTHER_PORT = PORTS.replace("TCP", "UDP")
+BY_ONE = "no live entry has the same `port`: this entry is new"
+BY_BOTH = "`ports` merges by port and protocol: this entry is new"
+WRONG = "entries are found by other keys, or there is one"
+
+
+@pytest.mark.parametrize(
+    ("mode", "after", "why", "is_so"),
+    [
+        (ApplyMode.CLIENT, MORE_PORTS, BY_ONE, True),
+        (ApplyMode.CLIENT, MORE_PORTS, BY_BOTH, False),
+        (ApplyMode.CLIENT, OTHER_PORT, BY_ONE, False),
+        (ApplyMode.SERVER, MORE_PORTS, BY_BOTH, True),
+        (ApplyMode.SERVER, OTHER_PORT, BY_BOTH, True),
+        (ApplyMode.SERVER, MORE_PORTS, BY_ONE, False),
+    ],
+)
+def test_new_entry_is_one_that_is_not_found_by_the_keys_of_its_sentence(mode, after, why, is_so):
+    planned = plan(PORTS, after, mode)
+    shown = present(planned.change, planned.options)
+    row = next(row for row in shown.changes if row.path[-2][0] == "k" and row.operation == "set")
+    found = reasons.judge(planned, replace(shown, changes=(replace(row, why=why),), defaults=())).reason
+
+    assert (found == "") is is_so
+    assert is_so or WRONG in found
+
+
+def test_entry_in_a_new_entry_is_as_new_as_that():
+    side = AFTER.replace("image: 'side:1'}", "image: 'side:1', ports: [{containerPort: 80}]}")
+    planned = plan(BEFORE, side, ApplyMode.CLIENT)
+
+    assert find_wrong(planned, "containerPort", "") == ""
+    assert WRONG in find_wrong(
+        planned, "containerPort", "no live entry has the same `containerPort`: this entry is new"
+    )
+
+
+def test_null_among_annotations_is_asked_for_as_an_empty_text():
+    noted = BEFORE.replace("labels: {tier: a}", "labels: {tier: a}, annotations: {b: null}")
+    planned = plan(BEFORE, noted, ApplyMode.CLIENT)
+
+    assert reasons.judge(planned, present(planned.change, planned.options)).reason == ""
+    assert find_wrong(planned, "b", "") == ""

@@ -46,6 +46,8 @@ def judge_client(versions: ObjectVersions, path: FieldPath, row: Row, manager: s
         if operation is FieldOperation.CLEARED:
             return LeafExplanation(operation, *_judge_cleared(versions, path))
         found = judge_set(versions, path, operation)
+        if found.reason is Reason.NEW_ENTRY:
+            return _judge_new(versions, path, found)
         is_whole = found.reason is Reason.REPLACED_WHOLE and not found.detail
         return LeafExplanation(operation, Reason.MANIFEST_SETS) if is_whole and _is_merged(versions, path) else found
     if wanted is not MISSING:
@@ -67,13 +69,29 @@ def _judge_same(versions: ObjectVersions, path: FieldPath, live: JSONValue, want
     return LeafExplanation(UNCHANGED, Reason.FROM_ANOTHER_ENTRY, key) if key else AS_IT_IS
 
 
+def _judge_new(versions: ObjectVersions, path: FieldPath, found: LeafExplanation) -> LeafExplanation:
+    """Return why an entry is new to client-side apply, which knows fewer keys than the owners of fields.
+
+    - Rule: a strategic merge looks for one merge key, and a list without one is replaced as a whole.
+    """
+    entry = next(path[:n] for n in range(1, len(path) + 1) if render_path(path[:n]) == found.detail)
+    if entry[-1][0] == "v":
+        return found
+    key = find_merge_key(versions.root if versions.is_strategic else None, entry)
+    if key and [*element_value(entry[-1])] == [key]:
+        return found
+    if not key or versions.live.list_twins(entry, key):
+        return LeafExplanation(found.operation, Reason.MANIFEST_SETS)
+    return LeafExplanation(found.operation, Reason.NEW_BY_KEY, key)
+
+
 def _is_merged(versions: ObjectVersions, path: FieldPath) -> bool:
     """Return whether a leaf is a map that client-side apply merges key by key, although it has one owner.
 
     - Rule: only lists are replaced whole, and what is in them; `x-kubernetes-map-type` is for server-side apply.
     """
     is_map = all(isinstance(column.get(path), Mapping) for column in (versions.live, versions.manifest))
-    return is_map and not _is_replaced(versions, path)
+    return is_map and _find_replaced(versions, path) is None
 
 
 def _judge_kept(
@@ -138,7 +156,10 @@ def _judge_taken_along(versions: ObjectVersions, path: FieldPath) -> tuple[Reaso
     if renamed is not None:
         return Reason.REPLACED_WHOLE, render_path(renamed)
     # What no list or map around it takes along, the server removed before the merge, when ownership moved.
-    is_replaced = versions.manifest.has_path(path) or _is_replaced(versions, path)
+    replaced = _find_replaced(versions, path)
+    if replaced:
+        return Reason.REPLACED_WHOLE, render_path(replaced)
+    is_replaced = versions.manifest.has_path(path) or replaced is not None
     return Reason.REPLACED_WHOLE if is_replaced else Reason.SERVER_CHANGED, ""
 
 
@@ -210,17 +231,18 @@ def _find_retaining(versions: ObjectVersions, path: FieldPath) -> FieldPath | No
     return None
 
 
-def _is_replaced(versions: ObjectVersions, path: FieldPath) -> bool:
-    """Return whether a list or map around the path is replaced as a whole: any list, unless the schema merges it."""
+def _find_replaced(versions: ObjectVersions, path: FieldPath) -> FieldPath | None:
+    """Return the list or map around a path that is replaced as a whole, () if no schema says which; None if none is.
+
+    - Rule: any list is, unless the schema merges it.
+    """
     node: Node | None = versions.root
-    for element in path[:-1]:
+    for length, element in enumerate(path[:-1], start=1):
         node = None if node is None else node.child(element[2:]) if element[0] == "f" else node.items
         strategy = node.patch_strategy if node is not None and versions.is_strategic else ()
-        if "replace" in strategy:
-            return True
-        if node is not None and node.items is not None and "merge" not in strategy:
-            return True
-    return node is None
+        if "replace" in strategy or (node is not None and node.items is not None and "merge" not in strategy):
+            return path[:length]
+    return () if node is None else None
 
 
 def _has_directive(versions: ObjectVersions, path: FieldPath) -> bool:

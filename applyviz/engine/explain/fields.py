@@ -155,7 +155,9 @@ class _Judge:
         """Return why a live value goes for which a default comes: what removed it, if that is known."""
         live = self._versions.live.get(path)
         cause = self._judge_merge(path, (MISSING, {} if live is MISSING else live, *row[2:]))
-        return LeafExplanation(default.operation, *cause[1:3], default.stage) if cause.reason in MAKE_WAY else default
+        # A field of one owner that the manifest sets anew has a default of its own, which no list around it removed.
+        is_cause = cause.reason in MAKE_WAY and (cause.reason is not Reason.REPLACED_WHOLE or bool(cause.detail))
+        return LeafExplanation(default.operation, *cause[1:3], default.stage) if is_cause else default
 
     def _judge_merge(self, path: FieldPath, row: Row) -> LeafExplanation:
         """Return the rule of the merge that decides a leaf."""

@@ -42,6 +42,7 @@ class Reason(StrEnum):
     MANIFEST_SETS = "manifest-sets"
     MANIFEST_EQUALS_LIVE = "manifest-equals-live"
     NEW_ENTRY = "new-entry"
+    NEW_BY_KEY = "new-by-key"
     REMOVED_FROM_MANIFEST = "removed-from-manifest"
     REMOVED_SOLE_OWNER = "removed-sole-owner"
     NULL_CLEARS = "null-clears"

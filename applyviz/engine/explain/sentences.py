@@ -32,6 +32,7 @@ _BY_REASON: dict[Reason, str] = {
     Reason.NULL_CLEARS: "Removed: set to null in the manifest",
     Reason.RETAIN_KEYS: "Removed: `{path}` keeps only what your manifest sets",
     Reason.REPLACED_WHOLE: "Atomic field: replaced as a whole",
+    Reason.NEW_BY_KEY: "no live entry has the same `{path}`: this entry is new",
     Reason.MAKES_ROOM: "Replaced by what your manifest sets there",
     Reason.SHARED_MERGE_KEY: "Removed although your manifest contains it: another entry with the same `{path}` goes",
     Reason.KEPT_UNDER_ANOTHER_KEY: "the merge keeps it from the live entry with the same `{path}`",
@@ -107,6 +108,7 @@ _BY_PATH_DEFAULTED: dict[Reason, str] = {
     Reason.REMOVED_FROM_MANIFEST: "You dropped `{path}` and everything in it: the server sets its default",
     Reason.REMOVED_SOLE_OWNER: "You dropped `{path}` and no other manager owns it: the server sets its default",
     Reason.NULL_CLEARS: "Your manifest sets `{path}` to null: the server sets its default",
+    Reason.REPLACED_WHOLE: "`{path}` is replaced as a whole: the server sets its default",
 }
 # The verb agrees with the number of field managers.
 _BY_MANY: dict[Reason, str] = {

@@ -40,6 +40,7 @@ MAKE_WAY = frozenset(
         Reason.REMOVED_SOLE_OWNER,
         Reason.NULL_CLEARS,
         Reason.RETAIN_KEYS,
+        Reason.REPLACED_WHOLE,
         Reason.PATCH_REMOVES,
     }
 )
@@ -188,6 +189,11 @@ def _judge_unset(versions: ObjectVersions, path: FieldPath, operation: FieldOper
     return LeafExplanation(FieldOperation.DEFAULTED, Reason.SERVER_DEFAULT, stage=Stage.DEFAULTS)
 
 
+def _is_empty_above(versions: ObjectVersions, above: FieldPath | None) -> bool:
+    """Return whether the manifest has null or a map without fields above a leaf; an entry that it has is something."""
+    return above is not None and above[-1][0] != "k" and versions.manifest.get(above) in (None, {})
+
+
 def judge_set(versions: ObjectVersions, path: FieldPath, operation: FieldOperation) -> LeafExplanation:
     """Return the explanation of a leaf that the manifest sets."""
     wanted, above = versions.manifest.get(path), versions.manifest.find_above(path)
@@ -199,6 +205,9 @@ def judge_set(versions: ObjectVersions, path: FieldPath, operation: FieldOperati
     # kubectl sends a null among the annotations as an empty text, and the server stores one for a null among texts.
     if wanted is None and versions.merged.get(path) != "" and versions.after.get(path) not in (None, *NULL_TEXTS):
         return LeafExplanation(FieldOperation.DEFAULTED, Reason.SERVER_DEFAULT, stage=Stage.DEFAULTS)
+    if _is_empty_above(versions, above) and wanted is MISSING:
+        # the manifest asks for nothing in it, so this is a default
+        return LeafExplanation(FieldOperation.DEFAULTED, Reason.SERVER_DEFAULT, stage=Stage.DEFAULTS)
     entry = find_new_entry(versions, path) if operation is FieldOperation.SET else ""
     if entry:
         return LeafExplanation(operation, Reason.NEW_ENTRY, entry)
@@ -207,8 +216,6 @@ def judge_set(versions: ObjectVersions, path: FieldPath, operation: FieldOperati
     if wanted is MISSING and above is not None:
         if above[-1][0] == "k":  # several entries of one name, of which the merge takes one
             return LeafExplanation(operation, Reason.MANIFEST_SETS)
-        if versions.manifest.get(above) in (None, {}):  # the manifest asks for nothing in it, so this is a default
-            return LeafExplanation(FieldOperation.DEFAULTED, Reason.SERVER_DEFAULT, stage=Stage.DEFAULTS)
         return LeafExplanation(operation, Reason.REPLACED_WHOLE, render_path(above))
     return LeafExplanation(operation, Reason.MANIFEST_SETS)
 

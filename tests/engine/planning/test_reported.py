@@ -14,6 +14,9 @@ from applyviz.engine.objects.paths import render_path
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.engine.risks.sentences import render_risk
+from applyviz.engine.schema.builtin import bundled
+from applyviz.engine.schema.crds import CRDSource
+from applyviz.engine.schema.sources import SourceChain
 from applyviz.sandbox.api.estimates import EstimatingServer
 from applyviz.web.reviews.pane.fields import FieldFilter, select_reasons
 from tests.engine.planning.cluster import Box
@@ -24,6 +27,7 @@ OPTIONS = {
     mode: ApplyOptions(mode=ApplyMode(mode), field_manager=manager, namespace="shop")
     for mode, manager in (("client", "kubectl-client-side-apply"), ("server", "kubectl"))
 }
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
 CERTAINTIES = {"confirmed": {}, "estimated": {"can_dry_run": False, "server": EstimatingServer()}}
 
@@ -41,11 +45,15 @@ def write(obj: Any) -> str:
 def plan(case: dict[str, Any], certainty: str) -> PlannedObject:
     box = Box()
     assert box.handle(Request("POST", "/api/v1/namespaces", body=NAMESPACE)).is_ok
+    definitions = [yaml.safe_load(text) for text in case.get("definitions", ())]
+    for definition in definitions:
+        assert box.handle(Request("POST", CRDS, body=definition)).is_ok
+    catalog = {"catalog": SourceChain(CRDSource(definitions), bundled())} if definitions else {}
     if "before" in case:
-        made = box.plan(write(case["before"]), OPTIONS[case.get("before_mode", case["mode"])])
+        made = box.plan(write(case["before"]), OPTIONS[case.get("before_mode", case["mode"])], **catalog)
         assert all(change.has_effect for change in made.changes)
         box.run(made)
-    return box.plan_one(write(case["manifest"]), OPTIONS[case["mode"]], **CERTAINTIES[certainty])
+    return box.plan_one(write(case["manifest"]), OPTIONS[case["mode"]], **catalog, **CERTAINTIES[certainty])
 
 
 def expect(case: dict[str, Any], what: str) -> Any:
