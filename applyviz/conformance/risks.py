@@ -356,8 +356,7 @@ def judge(planned: Planned, shown: ShownObject) -> CaseResult:
     wrong = [] if is_open else list(find_wrong(Facts(planned), raised, judged))
     if planned.change.operation is Operation.ERROR:
         wrong += fixed.find_free(planned)
-    if not is_open:
-        wrong += risk_facts.find_untrue(planned)
+    wrong += risk_facts.find_untrue(planned)
     return CaseResult(FAMILY, planned.name, not wrong, "; ".join(wrong), claims=len(judged))
 
 

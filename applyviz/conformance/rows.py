@@ -226,7 +226,7 @@ def _judge_operation(
         yield f"operation {shown.operation}, really {wanted}"
     if not shown.changes and change.operation is not Operation.BLOCKED:
         is_recorded = _find_record(before) != _find_record(after)
-        in_vain = any(risk.kind is ADMISSION_CHANGED for risk in change.risks)
+        in_vain = any(r.kind is ADMISSION_CHANGED and r.facts["how"] != "added" for r in change.risks)
         is_true = {
             _NO_CHANGE: not owners and not in_vain,
             _IN_VAIN: not owners and in_vain,

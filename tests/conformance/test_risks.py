@@ -10,8 +10,10 @@ from applyviz.conformance import risks
 from applyviz.conformance.inputs import ApplyInput, Planned, plan_all, read_documents
 from applyviz.engine.objects.paths import fields
 from applyviz.engine.requests.options import ApplyMode
+from applyviz.engine.risks.admission import ADMISSION_CHANGED
 from applyviz.engine.risks.immutable import IMMUTABLE_FIELD
 from applyviz.engine.risks.model import KINDS
+from applyviz.engine.risks.removals import REMOVAL_WILL_NOT_HAPPEN
 from applyviz.web.management.presenting import present
 from tests.conformance.unjudged import UNJUDGED
 
@@ -348,3 +350,22 @@ def test_lost_entry_is_that_of_the_manager_who_owns_it():
     lost = [risk.facts for risk in planned.change.risks if risk.kind.slug == "atomic-list-replaced"]
     assert [(one["list"], one["lost"], one["owners"]) for one in lost] == [("tags", "1", "one"), ("ports", "1", "one")]
     assert risks.judge(planned, present(planned.change, planned.options)).reason == ""
+
+
+BUDGET = "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: b}\nspec: {SPEC}\n"
+SELECTOR = "selector: {matchLabels: {a: b}}"
+
+
+def test_field_in_conflict_is_not_given_up():
+    before = BUDGET.replace("SPEC", f"minAvailable: 1, {SELECTOR}")
+    after = before.replace("minAvailable: 1", "minAvailable: 2")
+    planned = plan_after(
+        before, lambda live: add_owner(live, **{"f:spec": {"f:minAvailable": {}}}), after, ApplyMode.SERVER
+    )
+
+    assert planned.change.conflicts
+    assert "removal-will-not-happen" not in {risk.kind.slug for risk in planned.change.risks}
+    path = fields("spec", "minAvailable")
+    for kind, facts in ((REMOVAL_WILL_NOT_HAPPEN, {"owners": "other"}), (ADMISSION_CHANGED, {"how": ""})):
+        change = replace(planned.change, risks=(kind.at(path, {"field": "x", **facts}),))
+        assert risks.judge(replace(planned, change=change), present(change, planned.options)).reason != ""

@@ -17,18 +17,25 @@ from applyviz.engine.objects.quantities import read_amount
 from applyviz.engine.objects.values import JSONValue, is_same_json
 from applyviz.engine.risks.model import Risk, RiskKind, RiskSubject
 from applyviz.engine.risks.rules import rule
-from applyviz.engine.risks.walking import field_path, find_field, position_of
+from applyviz.engine.risks.walking import begins_with, field_path, find_field, position_of
 
 _SKIPPED = frozenset(("metadata", "status", "stringData"))
 
+ADDED = "added"
 _ANSWERS = {
     "": "The server set {field} to a different value than the manifest.",
     "kept": "The server keeps the live value of {field} and ignores the value in the manifest.",
+    ADDED: "The server adds entries to {field} that the manifest does not have.",
     "left-out": "The server leaves {field} out, although the manifest sets it.",
 }
 ADMISSION_CHANGED = RiskKind(
     "admission-changed", "The server changed a value", lambda f: (_ANSWERS[f["how"]],), is_beside_field=True
 )
+
+
+def is_overruled(risk: Risk) -> bool:
+    """Return whether the server did not take a value of the manifest; it may also add entries to one that it took."""
+    return risk.kind is ADMISSION_CHANGED and risk.facts["how"] != ADDED
 
 
 def _is_same(left: JSONValue, right: JSONValue) -> bool:
@@ -85,10 +92,11 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the fields whose value the server changed, or kept as it was in spite of the manifest."""
     if subject.merged is None or subject.after is None or subject.merged is subject.after:
         return
-    if subject.after == subject.live and not subject.is_unchanged:  # refused: there was no dry run
+    if subject.is_merge_only or (subject.after == subject.live and not subject.is_unchanged):  # nothing was answered
         return
     kept: dict[PlainPath, bool] = {}
     for path, asked, given in _changed(subject.merged, subject.after, ()):
         if _is_set(subject, path, asked, given):
-            facts = {"field": ".".join(str(step) for step in path), "how": _name_answer(subject, path, kept)}
+            how = ADDED if begins_with(given, asked) else _name_answer(subject, path, kept)
+            facts = {"field": ".".join(str(step) for step in path), "how": how}
             yield ADMISSION_CHANGED.at(field_path(path), facts, position_of(subject, path))

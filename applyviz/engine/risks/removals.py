@@ -66,16 +66,20 @@ def _owns(trie: JSONObject, path: FieldPath) -> bool:
 
 @rule(120)
 def find(subject: RiskSubject) -> Iterator[Risk]:
-    """Yield the fields that this field manager gives up and others keep; kubectl's record is no field of a manifest."""
+    """Yield the fields that this field manager gives up and others keep; kubectl's record is no field of a manifest.
+
+    - An open conflict leaves a field of the manifest out of what would be applied, which gives up nothing.
+    """
     if not subject.is_server_side or subject.live is None or subject.result is None:
         return
     before, after = _ours(subject.live, subject), _ours(subject.result, subject)
     if not before or not after or before == after:
         return
     others = [e for e in list_entries(subject.result) if not is_ours(e, subject)]
+    manifest = FieldFinder(subject.manifest or {})
     for path in _dropped(before, after):
         owners = [e for e in others if _owns(fields_of(e), path)]
-        if owners and path != LAST_APPLIED_PATH:
+        if owners and path != LAST_APPLIED_PATH and manifest.find(path) is ABSENT:
             yield REMOVAL_WILL_NOT_HAPPEN.at(path, {"owners": _name(owners)})
 
 

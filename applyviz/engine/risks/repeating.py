@@ -20,7 +20,7 @@ from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.rules import rule
-from applyviz.engine.risks.walking import is_within, path_of, position_of, root_of
+from applyviz.engine.risks.walking import begins_with, is_within, path_of, position_of, root_of
 from applyviz.engine.schema.model import Node
 
 _DIRECTIVES = ("$patch", "$setElementOrder/", "$deleteFromPrimitiveList/", "$retainKeys")
@@ -76,6 +76,8 @@ def _find_cause(at: _Place, value: JSONValue, after: JSONValue, *, is_there: boo
         return "it holds a null, which the server does not keep"
     if isinstance(value, list) and is_within(value, after):
         return "the server adds defaults to its entries"
+    if begins_with(after, value):
+        return "the server adds entries to it"
     return "the server keeps it in another form" if is_there else "the server does not keep it"
 
 

@@ -130,6 +130,13 @@ def is_within(part: JSONValue, whole: JSONValue) -> bool:
     return type(part) is type(whole) and bool(part == whole)
 
 
+def begins_with(given: JSONValue, asked: JSONValue) -> bool:
+    """Return whether a list begins with all entries of another and has more: admission adds tolerations to a pod's."""
+    if not isinstance(asked, list) or not isinstance(given, list) or not asked:
+        return False
+    return len(given) > len(asked) and is_within(asked, given[: len(asked)])
+
+
 def respell(value: JSONValue, live: JSONValue, root: Node | None, path: FieldPath = ()) -> Any:
     """Return a version of an object with each amount as live has it, where it is the same one.
 

@@ -22,7 +22,7 @@ from applyviz.engine.objects.paths import fields
 from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject
 from applyviz.engine.planning.objects.change_builder import REJECTED
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
-from applyviz.engine.risks.admission import ADMISSION_CHANGED
+from applyviz.engine.risks.admission import is_overruled
 from applyviz.web.reviews.pane.calculation import CalculationSteps, present_calculation
 from applyviz.web.reviews.pane.created_document import CreatedDocument, present_created
 from applyviz.web.reviews.pane.diff_lines import DiffPage, present_diff
@@ -182,7 +182,7 @@ def _explain_update(change: PlannedObject) -> str:
 def explain_no_rows(change: PlannedObject, chosen: FieldFilter) -> str:
     """Why a filter leaves no field of an object."""
     if change.operation is Operation.UNCHANGED and chosen is FieldFilter.CHANGES:
-        if any(risk.kind is ADMISSION_CHANGED for risk in change.risks):
+        if any(map(is_overruled, change.risks)):
             return _("No changes: the server keeps the live values, although the manifest sets others.")
         return _("No changes: the live object already matches the manifest.")
     if change.operation.is_deletion:
