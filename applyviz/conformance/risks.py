@@ -41,7 +41,7 @@ from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import SERVER_SIDE_MANAGER, ApplyMode
 from applyviz.engine.schema.topology import of_root
 from applyviz.engine.schema.walk import list_leaves
-from applyviz.kubernetes.parity.equality import is_equal
+from applyviz.kubernetes.parity.equality import find_topology, is_equal
 
 FAMILY = "risks"
 # Of a refused object nothing is written, so only the risks that explain a refusal are judged.
@@ -183,11 +183,13 @@ class Facts:
             return False
         old, new = (get_at(obj, _TEMPLATE, None) for obj in (self.live, self.after))
         counted = ("status", "desiredNumberScheduled") if self.gvk.kind == "DaemonSet" else ("spec", "replicas")
-        is_same = is_equal if self.gvk.kind == "Deployment" else is_same_json  # the others compare spellings
+        at = find_topology("apps/v1", self.gvk.kind, *_TEMPLATE)
+        # The others compare spellings.
+        is_same = is_equal(old, new, at) if self.gvk.kind == "Deployment" else is_same_json(old, new)
         has_pods = get_at(self.live, counted, 1) != 0 and get_at(self.after, ("spec", "replicas"), 1) != 0
         if self.gvk.kind == "StatefulSet" and self.planned.change.operation is not Operation.REPLACE:
             has_pods = renumbered.count_staying(self.live, self.after) > 0
-        return has_pods and (self.planned.change.operation is Operation.REPLACE or not is_same(old, new))
+        return has_pods and (self.planned.change.operation is Operation.REPLACE or not is_same)
 
     @cached_property
     def waits(self) -> bool:

@@ -6,42 +6,60 @@ import pytest
 
 from applyviz.conformance.inputs import ApplyInput, HeldCluster
 from applyviz.engine.objects.exchange import MERGE_PATCH, Request
-from applyviz.kubernetes.parity.equality import is_equal
+from applyviz.kubernetes.parity.equality import find_topology, is_equal
 
 POD = {"spec": {"containers": [{"name": "a", "image": "a:1", "resources": {"limits": {"memory": "1Gi"}}}]}}
 LABELED = {"metadata": {"labels": {"a": "b"}}, **POD}
 CHOSEN = {"selector": {"matchLabels": {"a": "b"}}, "template": LABELED}
 
 
-@pytest.mark.parametrize(
-    ("left", "right"),
-    [
-        ({"limits": {"memory": "1Gi"}}, {"limits": {"memory": "1073741824"}}),
-        ([{"emptyDir": {"sizeLimit": "1Gi"}}], [{"emptyDir": {"sizeLimit": 1073741824}}]),
-        ({"divisor": "0"}, {"divisor": 0}),
-        ({"overhead": {"memory": "1Gi"}}, {"overhead": {"memory": "1073741824"}}),
-        ({"a": 1, "requests": None}, {"requests": None, "a": 1}),
-    ],
-)
-def test_same_amounts_are_equal(left, right):
-    assert is_equal(left, right)
+SPEC = find_topology("v1", "Pod", "spec")
+RESOURCES = find_topology("v1", "PersistentVolumeClaim", "spec", "resources")
+LABELS = find_topology("v1", "Pod", "metadata", "labels")
 
 
 @pytest.mark.parametrize(
-    ("left", "right"),
+    ("at", "left", "right"),
     [
-        ({"limits": {"memory": "1Gi"}}, {"limits": {"memory": "1Gi", "cpu": "1"}}),
-        ({"limits": {"memory": "1Gi"}}, {"limits": {"memory": "1G"}}),
-        ({"limits": {"memory": "1Gi"}}, {"requests": {"memory": "1Gi"}}),
-        ({"limits": None}, {"limits": {"memory": "1Gi"}}),
-        ({"sizeLimit": "much"}, {"sizeLimit": "1Gi"}),
-        ({"matchLabels": {"version": "1"}}, {"matchLabels": {"version": "1.0"}}),
-        (["1"], ["1", "2"]),
-        ("1", "1.0"),
+        (RESOURCES, {"limits": {"memory": "1Gi"}}, {"limits": {"memory": "1073741824"}}),
+        (
+            SPEC,
+            {"volumes": [{"emptyDir": {"sizeLimit": "1Gi"}}]},
+            {"volumes": [{"emptyDir": {"sizeLimit": 1073741824}}]},
+        ),
+        (SPEC, {"overhead": {"memory": "1Gi"}}, {"overhead": {"memory": "1073741824"}}),
+        (RESOURCES, {"requests": None}, {"requests": None}),
+        (
+            find_topology("v1", "LimitRange", "spec"),
+            {"limits": [{"max": {"cpu": 1}}]},
+            {"limits": [{"max": {"cpu": "1000m"}}]},
+        ),
+        (find_topology("v1", "PersistentVolume", "spec", "capacity"), {"storage": "1Gi"}, {"storage": "1024Mi"}),
+        (None, {"a": 1, "b": [None]}, {"b": [None], "a": 1}),
     ],
 )
-def test_everything_else_differs_where_it_is_written_otherwise(left, right):
-    assert not is_equal(left, right)
+def test_same_amounts_are_equal(at, left, right):
+    assert is_equal(left, right, at)
+
+
+@pytest.mark.parametrize(
+    ("at", "left", "right"),
+    [
+        (RESOURCES, {"limits": {"memory": "1Gi"}}, {"limits": {"memory": "1Gi", "cpu": "1"}}),
+        (RESOURCES, {"limits": {"memory": "1Gi"}}, {"limits": {"memory": "1G"}}),
+        (RESOURCES, {"limits": {"memory": "1Gi"}}, {"requests": {"memory": "1Gi"}}),
+        (RESOURCES, {"limits": None}, {"limits": {"memory": "1Gi"}}),
+        (RESOURCES, {"limits": {"memory": "much"}}, {"limits": {"memory": "1Gi"}}),
+        (LABELS, {"sizeLimit": "1"}, {"sizeLimit": "1.0"}),
+        (LABELS, {"version": "1"}, {"version": "1.0"}),
+        (SPEC, {"nodeSelector": {"divisor": "1"}}, {"nodeSelector": {"divisor": "1000m"}}),
+        (None, {"limits": {"cpu": "1"}}, {"limits": {"cpu": "1000m"}}),
+        (SPEC, ["1"], ["1", "2"]),
+        (SPEC, "1", "1.0"),
+    ],
+)
+def test_everything_else_differs_where_it_is_written_otherwise(at, left, right):
+    assert not is_equal(left, right, at)
 
 
 class Counted(int):
@@ -61,7 +79,7 @@ def test_values_are_not_compared_again_at_each_level():
         left, right = {"n": Counted(1), "a": left}, {"n": Counted(1), "a": right}
     Counted.count = 0
 
-    assert not is_equal(left, right)
+    assert not is_equal(left, right, None)
 
     assert Counted.count <= 2 * 50
 

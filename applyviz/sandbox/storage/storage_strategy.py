@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, get_at
-from applyviz.kubernetes.parity.equality import is_equal
+from applyviz.kubernetes.parity.equality import find_below, find_topology, is_equal
 from applyviz.kubernetes.parity.go_texts import read_quantity
 from applyviz.kubernetes.parity.go_types import Code, GoStruct, go_types, zero_of
 from applyviz.kubernetes.v1_36.defaults import apply_defaults
@@ -228,7 +228,8 @@ def _count_generation(target: ResourceTarget, obj: MutableObject, live: JSONObje
         is_changed = _has_other_content(obj, live)
     else:
         counted = {*obj, *live} - {"metadata", "status", "apiVersion", "kind"}
-        is_changed = any(not is_equal(obj.get(name), live.get(name)) for name in counted)
+        at = find_topology(target.gvk.api_version, target.gvk.kind)
+        is_changed = any(not is_equal(obj.get(name), live.get(name), find_below(at, name)) for name in counted)
     if target.plural == "deployments" and meta.get("annotations") != before.get("annotations"):
         is_changed = True
     if target.plural == "endpointslices" and meta.get("labels") != before.get("labels"):
@@ -265,7 +266,8 @@ def _create_daemon_set(obj: MutableObject) -> None:
 
 def _update_daemon_set(obj: MutableObject, live: JSONObject) -> None:
     count = int(live["metadata"].get("annotations", {}).get(TEMPLATE_GENERATION, "1"))
-    is_changed = not is_equal(obj["spec"]["template"], live["spec"]["template"])
+    at = find_topology("apps/v1", "DaemonSet", "spec", "template")
+    is_changed = not is_equal(obj["spec"]["template"], live["spec"]["template"], at)
     obj["metadata"].setdefault("annotations", {})[TEMPLATE_GENERATION] = str(count + is_changed)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from applyviz.engine.objects.golang import read_digits
 from applyviz.engine.objects.values import JSONObject, MutableObject, clone, get_at
-from applyviz.kubernetes.parity.equality import is_equal
+from applyviz.kubernetes.parity.equality import find_topology, is_equal
 from applyviz.kubernetes.parity.status import StatusError
 from applyviz.sandbox.lifecycle.finalizers import is_deleted
 from applyviz.sandbox.storage.store import ObjectKey
@@ -53,7 +53,8 @@ def read_sets(client: ControllerClient, deployment: JSONObject) -> ReplicaSets:
     """Return the ReplicaSets of a Deployment."""
     sets = [replica_set for _, replica_set in client.list_owned(deployment, "replicasets")]
     wanted = _plain(deployment["spec"]["template"])
-    new = next((s for s in sets if is_equal(_plain(s["spec"]["template"]), wanted)), None)
+    at = find_topology("apps/v1", "Deployment", "spec", "template")
+    new = next((s for s in sets if is_equal(_plain(s["spec"]["template"]), wanted, at)), None)
     return ReplicaSets(new, tuple(s for s in sets if s is not new))
 
 

@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from applyviz.engine.objects.quantities import parse_quantity
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
-from applyviz.kubernetes.parity.equality import is_equal
+from applyviz.kubernetes.parity.equality import find_topology, is_equal
 from applyviz.kubernetes.parity.line_differences import render_differences
 from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid
 from applyviz.kubernetes.v1_36.validation.job_updates import IMMUTABLE
@@ -36,7 +36,7 @@ def validate_claim_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldEr
     if named != had_named and not _is_class_moved(obj, live):
         yield invalid(f"metadata.annotations.{_CLASS}", named, "field is immutable")
     spec, before = map(_order_fields, _align_free_fields(obj, live))
-    if not is_equal(_without_empty(spec), _without_empty(before)):
+    if not _is_same_spec(_without_empty(spec), _without_empty(before)):
         yield forbidden("spec", f"{_CLAIM_UPDATE}\n{render_differences(before, spec)}")
     asked, had = (_read_size(get_at(one, ("spec", "resources", "requests"))) for one in (obj, live))
     if asked < had and asked <= _read_size(get_at(live, ("status", "capacity"))):
@@ -54,6 +54,12 @@ def _without_empty(ordered: JSONObject) -> JSONObject:
     """Return the fields of a struct as the server compares them: empty lists and maps count as missing."""
     resources = {name.lower(): amounts or None for name, amounts in ordered["Resources"].items()}
     return {**ordered, "AccessModes": ordered["AccessModes"] or None, "Resources": resources}
+
+
+def _is_same_spec(spec: JSONObject, before: JSONObject) -> bool:
+    """Return whether two ordered specs are equal to the server; of their fields, only the resources are amounts."""
+    at = find_topology("v1", "PersistentVolumeClaim", "spec", "resources")
+    return all(is_equal(spec[name], before[name], at if name == "Resources" else None) for name in spec)
 
 
 def _align_free_fields(obj: JSONObject, live: JSONObject) -> tuple[JSONObject, JSONObject]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from applyviz.engine.objects.values import JSONObject
-from applyviz.kubernetes.parity.equality import is_equal
+from applyviz.kubernetes.parity.equality import find_topology, is_equal
 from applyviz.kubernetes.parity.internal_types import print_pod_spec, print_pod_template
 from applyviz.kubernetes.parity.status import FieldError, invalid, invalid_struct
 from applyviz.kubernetes.v1_36.validation.jobs import validate_job_spec
@@ -17,6 +17,7 @@ from applyviz.kubernetes.v1_36.validation.jobs import validate_job_spec
 IMMUTABLE = "field is immutable"
 
 _FIXED = ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
+_JOB = ("batch/v1", "Job", "spec")
 _SCHEDULING = ("nodeSelector", "tolerations", "schedulingGates")
 
 
@@ -31,14 +32,18 @@ def validate_job_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldErro
     yield from _fix("selector", spec, before)
     template, stored = spec["template"], before["template"]
     if not _is_template_mutable(live):
-        if not is_equal(template, stored):
+        if not is_equal(template, stored, find_topology(*_JOB, "template")):
             yield invalid_struct("spec.template", print_pod_template(template), IMMUTABLE)
-    elif not is_equal(template["spec"], _with_mutable_fields(stored["spec"], template["spec"])):
+    elif not is_equal(
+        template["spec"],
+        _with_mutable_fields(stored["spec"], template["spec"]),
+        find_topology(*_JOB, "template", "spec"),
+    ):
         yield invalid_struct("spec.template.spec", print_pod_spec(template["spec"]), IMMUTABLE)
     for name in _FIXED:  # in the order in which the server checks them
         if name not in _POLICIES:
             yield from _fix(name, spec, before)
-        elif not is_equal(_without_empty(spec.get(name)), _without_empty(before.get(name))):
+        elif not is_equal(_without_empty(spec.get(name)), _without_empty(before.get(name)), find_topology(*_JOB, name)):
             yield invalid_struct(f"spec.{name}", _POLICIES[name](spec.get(name)), IMMUTABLE)
 
 
@@ -89,7 +94,7 @@ _POLICIES = {"podFailurePolicy": _as_failure_policy, "successPolicy": _as_succes
 
 
 def _fix(name: str, spec: JSONObject, before: JSONObject) -> Iterator[FieldError]:
-    if not is_equal(spec.get(name), before.get(name)):
+    if not is_equal(spec.get(name), before.get(name), find_topology(*_JOB, name)):
         yield invalid(f"spec.{name}", spec.get(name), IMMUTABLE)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
-from applyviz.kubernetes.parity.equality import is_equal
+from applyviz.kubernetes.parity.equality import find_topology, is_equal
 from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid
 
 _POD_UPDATE = (
@@ -46,7 +46,8 @@ def validate_pod_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldErro
             detail = f"only deletion is allowed, but found new scheduling gate '{name}'"
             yield forbidden(f"spec.schedulingGates[{i}].name", detail)
     yield from _validate_scheduling(spec, before)
-    if not is_equal(_without_mutable(spec, before), _without_mutable(before, before)):
+    at = find_topology("v1", "Pod", "spec")
+    if not is_equal(_without_mutable(spec, before), _without_mutable(before, before), at):
         yield forbidden("spec", _POD_UPDATE)
 
 

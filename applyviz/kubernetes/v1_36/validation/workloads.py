@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, is_same_json
-from applyviz.kubernetes.parity.equality import is_equal
+from applyviz.kubernetes.parity.equality import find_topology, is_equal
 from applyviz.kubernetes.parity.name_formats import label_problems
 from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid, invalid_struct, not_supported, required
 from applyviz.kubernetes.v1_36.validation import jobs
@@ -245,7 +245,8 @@ def _immutable(*names: str) -> Callable[[JSONObject, JSONObject], Iterator[Field
 
 def _stateful_set_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
     names = {*obj["spec"], *live["spec"]} - _STATEFUL_SET_FREE
-    if any(not is_equal(obj["spec"].get(n), live["spec"].get(n)) for n in names):
+    topologies = {name: find_topology("apps/v1", "StatefulSet", "spec", name) for name in names}
+    if any(not is_equal(obj["spec"].get(n), live["spec"].get(n), at) for n, at in topologies.items()):
         yield forbidden("spec", _STATEFUL_SET_UPDATE)
 
 
