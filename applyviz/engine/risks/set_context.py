@@ -78,7 +78,12 @@ SECRET_CONTENT = RiskKind(
 
 @rule(260)
 def find_other_tool(subject: RiskSubject) -> Iterator[Risk]:
-    """Yield the risk of a live object that belongs to another ApplySet, a release, an application or a controller."""
+    """Yield the risk of a live object that belongs to another ApplySet, a release, an application or a controller.
+
+    - Of an object that stays as it is, there is nothing to revert.
+    """
+    if subject.is_unchanged:
+        return
     labels, annotations = texts_of(subject.live, "labels"), texts_of(subject.live, "annotations")
     part_of = labels.get(PART_OF, "")
     if part_of and part_of != subject.applyset:

@@ -54,6 +54,7 @@ def make_subject(case: dict[str, Any]) -> RiskSubject:
         dry_run_answer=case.get("dry_run_answer", ""),
         is_merge_only=case.get("is_merge_only", False),
         is_forced=case.get("is_forced", False),
+        is_unchanged=case.get("is_unchanged", False),
         refused_fields=tuple(case.get("refused_fields", ())),
     )
 
