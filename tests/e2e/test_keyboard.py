@@ -150,3 +150,44 @@ def test_button_of_a_plain_form_turns_too(sign_in):
     button.click()
 
     assert sent == ["POST"]
+
+
+def test_focus_stays_on_the_view_that_was_chosen(sign_in):
+    page = sign_in("bob")
+    page.goto(f"{PLAN}/changes/?only=4")
+    chosen = page.locator("#pane").get_by_role("link", name="Diff")
+    chosen.focus()
+    page.keyboard.press("Enter")
+
+    expect(chosen).to_have_attribute("aria-current", "page")
+    expect(chosen).to_be_focused()
+
+
+def test_focus_goes_back_to_the_menu_whose_entry_was_chosen(sign_in):
+    page = sign_in("bob")
+    page.goto(f"{PLAN}/changes/?q=checkout")
+    shown = page.locator("[data-scroll-object]").first
+    menu = shown.locator(".object-menu > summary")
+    menu.focus()
+    page.keyboard.press("Enter")
+    shown.get_by_role("link", name="Diff").focus()
+    page.keyboard.press("Enter")
+
+    expect(shown.locator(".diff").first).to_be_visible()
+    expect(menu).to_be_focused()
+
+
+def test_focus_goes_to_the_form_that_replaces_its_link_and_stays_there_once_it_is_sent(sign_in):
+    page = sign_in("bob")
+    page.goto(f"{PLAN}/changes/?only=4&view=diff")
+    part = page.locator("[data-line-comments]")
+    part.get_by_role("link", name="on lines").focus()
+    page.keyboard.press("Enter")
+    expect(part.locator("[data-first-line]")).to_be_focused()
+    page.keyboard.type("1")
+    part.locator("[data-say]").fill("By keyboard")
+    part.get_by_role("button", name="Comment", exact=True).focus()
+    page.keyboard.press("Enter")
+
+    expect(part.locator(".said", has_text="By keyboard")).to_be_visible()
+    expect(part.get_by_role("button", name="Comment", exact=True)).to_be_focused()
