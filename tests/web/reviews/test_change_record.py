@@ -61,6 +61,23 @@ def test_new_object_is_printed_as_its_manifest(as_viewer, alice):
     assert record.objects[0].rows == ()
 
 
+def test_what_is_long_is_folded_by_a_script_alone(as_viewer, alice):
+    """The page holds all of it, open: without the script, and on paper, nothing is missing."""
+    long = change("fresh", "v2", Operation.CREATE)
+    settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "few"}}
+    versions = Versions(None, settings, None, settings, settings)
+    short = replace(long, ref=long.ref._replace(name="few"), versions=versions)
+    plan = rows.make_plan(alice, [long, short])
+    record = change_record.present_record(plan, for_user=alice)
+    page = read(as_viewer, plan)
+
+    assert [(one.name, one.is_long) for one in record.objects] == [("fresh", True), ("few", False)]
+    assert page.count("<details open data-fold>") == record.long == 1
+    assert f"{record.objects[0].lines} lines" in page
+    assert "1 long change is folded. Printing unfolds it." in page
+    assert all(line in page for one in record.objects for line in one.text.splitlines())
+
+
 def test_what_is_left_out_is_counted(as_viewer, alice, monkeypatch):
     monkeypatch.setattr(change_record, "MOST_PRINTED", 2)
     plan = rows.make_plan(alice, [change(f"web-{n}", f"v{n + 2}") for n in range(5)])

@@ -1,7 +1,8 @@
 """The change record of one plan: everything that a reader of the printed page must know, without a click.
 
 It lists the changes, their risks, who requested, resolved, approved and ran them, and every changed field with its
-reason. Objects with identical changes are printed once; new objects as their manifest.
+reason. Objects with identical changes are printed once; new objects as their manifest. What is long is folded on the
+screen, never on paper: the page holds all of it.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from applyviz.workflow.plans.live_values import WITHHELD, list_rows
 from applyviz.workflow.policies.risks import gather_risks
 
 MOST_PRINTED = 300
+LONG = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,16 @@ class PrintedObject:
     text: str
     others: tuple[str, ...]
     outcome: str
+
+    @property
+    def lines(self) -> int:
+        """The number of lines of its manifest."""
+        return len(self.text.splitlines())
+
+    @property
+    def is_long(self) -> bool:
+        """Whether its manifest or its fields are folded on the screen."""
+        return max(self.lines, sum(max(1, len(row.lines)) for row in self.rows)) > LONG
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +109,11 @@ class ChangeRecord:
     left_out: int
     unchanged: int
     back_url: str
+
+    @property
+    def long(self) -> int:
+        """The number of objects that are folded on the screen."""
+        return sum(one.is_long for one in self.objects)
 
 
 def _find_outcomes(run: ApplyRun | None) -> dict[int, str]:
