@@ -193,6 +193,7 @@ def test_ownership_that_moved_makes_the_run_stale(team):
 
     assert team.work(run).state == RunState.STALE
     assert team.live()["data"] == {"a": "1", "b": "1"}
+    assert run.results.get(outcome="stale").detail.startswith("its values are as reviewed, but applying it would have")
 
 
 def test_change_between_check_and_write_is_found(team, at_point):

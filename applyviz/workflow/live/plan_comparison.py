@@ -278,8 +278,8 @@ def _calculate(
         if moved is None:
             found.same[str(row.position)] = identity(now.versions.live)
         else:
-            differing = {"position": row.position, "how": describe_move(whole, now, moved), "fields": moved}
-            found.objects.append(differing)
+            how = describe_move(whole, now, moved, tag_key=tag_key, policy=policy)
+            found.objects.append({"position": row.position, "how": how, "fields": moved})
     if unread:
         found.errors.append(f"{unread} objects could not be read")
     left = len(others) - MOST_CALCULATED

@@ -14,7 +14,7 @@ from applyviz.records.models import ObjectChange
 from applyviz.workflow.foundation.digests import digest_effect
 from applyviz.workflow.plans import changes
 
-_SHOWN = 50
+_SHOWN, _NAMED = 50, 5
 _NOISE = (".metadata.managedFields", ".metadata.resourceVersion", ".metadata.generation", ".status")
 
 
@@ -71,8 +71,23 @@ def find_moved(
     ]
 
 
-def describe_move(row: ObjectChange, now: PlannedObject, moved: list[dict[str, JSONValue]]) -> str:
-    """Return what happened to an object since it was reviewed, in one sentence."""
+def _describe_obstacle(now: PlannedObject) -> str:
+    """Return why a masked change cannot be applied any more, "" for one that can."""
+    if now.operation is Operation.ERROR:
+        return f"{'the API server now refuses it' if now.refusal else 'it can no longer be applied'}: {now.error}"
+    if now.operation is Operation.BLOCKED and now.conflicts:
+        paths = ", ".join(dict.fromkeys(render_path(one.path) for one in now.conflicts[:_NAMED]))
+        return f"it now has a conflict with {now.conflicts[0].manager}: {paths}"
+    return ""
+
+
+def describe_move(
+    row: ObjectChange, now: PlannedObject, moved: list[dict[str, JSONValue]], *, tag_key: bytes, policy: MaskPolicy
+) -> str:
+    """Return what happened to an object since it was reviewed, masked, in one sentence.
+
+    - What the API server refuses now, and what conflicts now, is said before the fields that changed.
+    """
     reviewed, live = changes.read_masked_core(row).versions.live, now.versions.live
     if reviewed is not None and live is None:
         return "it was deleted since it was reviewed"
@@ -83,5 +98,9 @@ def describe_move(row: ObjectChange, now: PlannedObject, moved: list[dict[str, J
     addon = changes.find_record(row)
     if addon:
         return f"the record of addon {addon} changed since it was reviewed: plan the channel again"
-    paths = ", ".join(str(m["path"]) for m in moved[:5]) or "what would be sent"
-    return f"it changed since it was reviewed: {paths}"
+    obstacle = _describe_obstacle(mask_change(now, tag_key=tag_key, policy=policy))
+    if obstacle:
+        return obstacle
+    if not moved:
+        return "its values are as reviewed, but applying it would have another result now, or other field owners"
+    return f"it changed since it was reviewed: {', '.join(str(m['path']) for m in moved[:_NAMED])}"

@@ -117,7 +117,8 @@ def raise_if_stale(
     load()
     moved = find_moved(result, now, tag_key=tag_key, kind=kind)
     if moved is not None:
-        raise StopError(Outcome.STALE, describe_move(result.change, now, moved), moved)
+        policy = masking_settings.policy_of(result.run.plan)
+        raise StopError(Outcome.STALE, describe_move(result.change, now, moved, tag_key=tag_key, policy=policy), moved)
 
 
 def match(results: Iterable[ObjectResult], found: Iterable[PlannedObject]) -> list[Pair]:

@@ -201,7 +201,7 @@ def test_stale_object_is_counted_as_stale_and_not_as_failed(as_viewer, plan, bob
     page = reading.read(as_viewer, url(run))
     text = reading.text_of(page)
 
-    assert "frontend changed after the plan was created" in text
+    assert "frontend would no longer change as approved" in text
     assert "it was deleted since it was reviewed" in text
     (counts,) = [one for one in reading.find_all(page, "ul") if "failed" in reading.text_of(one)]
     assert ("0 failed" in reading.text_of(counts), "1 stale" in reading.text_of(counts)) == (True, True)

@@ -65,7 +65,7 @@ def _title(result: ObjectResult, *, is_lost: bool = False) -> str:
     if is_lost:
         return _("%(name)s was deleted but not re-created") % {"name": name}
     if result.outcome == Outcome.STALE:
-        return _("%(name)s changed after the plan was created") % {"name": name}
+        return _("%(name)s would no longer change as approved") % {"name": name}
     return f"{name}: {OUTCOME_STYLES[result.outcome].word}"
 
 
