@@ -11,6 +11,7 @@ from applyviz.engine.risks.removals import REMOVAL_WILL_NOT_HAPPEN
 from applyviz.records.enums import ClusterKind
 from applyviz.records.models import ApplyRun, Approval, Cluster, Comment
 from applyviz.workflow.approvals import acknowledgments
+from applyviz.workflow.plans import reviews
 from tests.builders import make_policy
 from tests.web import builders, reading, rows
 
@@ -142,6 +143,21 @@ def test_sheet_is_the_form_of_the_page_and_leads_on_by_itself(as_bob, plan):
     assert ("<html" in sheet, f'hx-post="{url(plan)}"' in sheet, 'value="wait" checked' in sheet) == (False, True, True)
     assert answer["HX-Redirect"] == reverse("reviews:show-plan", args=[plan.review.number, 1])
     assert Approval.objects.count() == 1
+
+
+def test_sheet_of_a_plan_that_was_superseded_keeps_what_was_typed(as_bob, alice, plan):
+    reviews.replan_review(plan.review, by=alice, seen=plan)
+    given = {"digest": plan.digest, "then": "wait", "note": "Looks right to me"}
+
+    answer = as_bob.post(url(plan), given, headers=HTMX)
+    page = answer.content.decode()
+    text = " ".join(re.sub(r"<[^>]+>", "", page).split())
+
+    assert (answer.status_code, Approval.objects.count()) == (409, 0)
+    assert "Nothing was recorded: superseded by plan 2" in text
+    assert ">Looks right to me</textarea>" in page
+    assert f'href="{reverse("reviews:show-plan", args=[plan.review.number, 2])}"' in page
+    assert 'value="comment" checked' in page
 
 
 def test_tick_applies_at_once(as_bob, plan):

@@ -165,9 +165,15 @@ class Confirmation:
         return self.can_approve or self.can_object or self.can_comment
 
     @property
+    def acts(self) -> tuple[str, ...]:
+        """The acts that are possible, as values of the form."""
+        possible = {"wait": self.can_approve, "changes": self.can_object, "comment": self.can_comment}
+        return tuple(act for act, is_possible in possible.items() if is_possible)
+
+    @property
     def first_act(self) -> str:
         """The act that the form proposes: approval where it is possible, else a comment."""
-        return "wait" if self.can_approve else "comment" if self.can_comment else ""
+        return next((act for act in self.acts if act != "changes"), "")
 
 
 def _key_of(row: ObjectChange) -> str:

@@ -74,24 +74,41 @@ def _approve(request: PageRequest, plan: Plan, form: ApprovalForm) -> HttpRespon
     return lead(request, reverse("reviews:show-plan", args=[plan.review.number, plan.number]))
 
 
+def _try_to_approve(request: PageRequest, plan: Plan, form: ApprovalForm) -> HttpResponse | None:
+    """Approve; what is not possible any more is an error of the form, which keeps what was typed.
+
+    - A form that was shown for another digest is refused: nobody can approve with it what it did not show.
+    """
+    try:
+        return _approve(request, plan, form)
+    except NotPossibleError as error:
+        if form.cleaned_data["digest"] != plan.digest:
+            raise
+        form.add_error(None, _("Nothing was recorded: %(reason)s") % {"reason": error})
+        return None
+
+
 @requires(Action.APPROVE, "GET", "POST")
 def confirm_plan(request: PageRequest, number: int, plan: int) -> HttpResponse:
     """Show what exactly is approved, as a page or in the sheet; a POST names the digest that was shown."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
-    form = ApprovalForm(request.POST or None)
+    form, status = ApprovalForm(request.POST or None), 422 if request.method == "POST" else 200
     if request.method == "POST" and form.is_valid() and _is_proved(request, found, form):
-        return _approve(request, found, form)
-    page = present_confirmation(found, for_user=request.user)
+        answer = _try_to_approve(request, found, form)
+        if answer is not None:
+            return answer
+        status = 409
+    page, chosen = present_confirmation(found, for_user=request.user), request.POST.get("then", "")
     context = {
         "form": form,
         "page": page,
         "is_sheet": is_fragment(request),
-        "choice": request.POST.get("then") or page.first_act,
+        "choice": chosen if chosen in page.acts else page.first_act,
         "applies": "applies" in request.POST,
         "asks_proof": reauthentication.is_asked_for(request, found),
     }
     name = "reviews/_approve_form.html" if is_fragment(request) else "reviews/approve.html"
-    return render(request, name, context, status=422 if request.method == "POST" else 200)
+    return render(request, name, context, status=status)
 
 
 @requires(Action.APPROVE, "POST")
