@@ -261,6 +261,24 @@ def test_bar_on_review_and_approval_offers_a_new_plan(team, plan):
     assert browser(make_person("charlie")).get(address, headers=HTMX).status_code == 404
 
 
+def test_open_page_is_given_another_header_once_somebody_acted(team, plan):
+    base = [plan.review.number, plan.number]
+    address = reverse("reviews:live-comparison", args=base)
+    page = browser(team.bob).get(reverse("reviews:show-overview", args=base)).content.decode()
+    shown = page.partition('id="shown-header" value="')[2].partition('"')[0]
+    asked = f"{address}?bar=live-bar&header={shown}"
+    same = browser(team.bob).get(asked, headers=HTMX).content.decode()
+
+    reviews.replan_review(plan.review, by=team.alice, seen=plan)
+    other = browser(team.bob).get(asked, headers=HTMX).content.decode()
+
+    assert ("review-header" in same, "hx-trigger" in same) == (False, True)
+    assert "Superseded by plan 2" in other
+    assert "Go to plan 2" in other
+    assert '<div id="live-bar" hidden></div>' in other
+    assert "hx-trigger" not in other.partition("<hx-partial")[0], "a plan that is not open is not asked for again"
+
+
 def test_approved_plan_is_not_said_to_be_ready_where_live_differs(team, plan):
     acknowledge_all(plan, team.bob)
     open_dangers(plan, team.bob)

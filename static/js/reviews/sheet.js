@@ -53,7 +53,11 @@ document.addEventListener("click", (event) => {
     open(link);
   }
 });
-sheet?.addEventListener("close", () => opener?.focus());
+/** The header may have been replaced meanwhile: the link that opened the sheet is now the button of the next act. */
+sheet?.addEventListener("close", () => {
+  const back = opener?.isConnected ? opener : document.querySelector("[data-review-header] [data-next-act]");
+  back?.focus();
+});
 document.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && form()?.contains(event.target)) {
     event.preventDefault();

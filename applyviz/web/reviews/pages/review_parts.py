@@ -5,6 +5,7 @@ Frozen values only; `review_header` fills them.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -101,6 +102,15 @@ class ReviewHeader:
     newer_url: str = ""
     scheduled: str = ""
     cancel_url: str = ""
+
+    @property
+    def mark(self) -> str:
+        """Return a short digest of what the header says and offers; an open page asks with it for another header."""
+        act = self.action
+        texts = (self.newer, self.scheduled, act.text, act.url, act.form_url, act.note)
+        steps = (f"{step.state} {step.word} {step.note}" for step in self.track)
+        blockers = (f"{one.text} {one.url}" for one in act.blockers)
+        return hashlib.sha256("\n".join([*map(str, texts), *steps, *blockers]).encode()).hexdigest()[:12]
 
     @property
     def why(self) -> tuple[WhyPart, ...]:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 
+from applyviz.records.models import Plan
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
 from applyviz.web.reviews.pages.live_bar import present_live_bar
+from applyviz.web.reviews.pages.plan_context import read_context
+from applyviz.web.reviews.pages.review_header import present_header
+from applyviz.web.reviews.pages.strip import present_strip
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.live import plan_comparison
 from applyviz.workflow.plans import planner
@@ -16,12 +20,25 @@ BARS = ("live-bar", "live-bar-sheet")
 
 @requires(Action.VIEW)
 def show_comparison(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """Ask for a comparison when the last one is a minute old, and show the bar; without script, the review."""
+    """Ask for a comparison when the last one is a minute old, and show the bar; without script, the review.
+
+    - A page that shows another header than is due, because somebody acted meanwhile, is given that header too.
+    """
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     plan_comparison.request_comparison(found)
     if not is_fragment(request):
         return redirect("reviews:show-plan", number, plan)
     bar = present_live_bar(found, for_user=request.user, is_first=False)
     chosen = request.GET.get("bar", "")
-    context = {"live": bar, "bar_id": chosen if chosen in BARS else BARS[0]}
-    return render(request, "reviews/_live_bar.html", context)
+    parts = {"live": bar, "bar_id": chosen if chosen in BARS else BARS[0], **_find_other_header(request, found)}
+    return render(request, "reviews/_live_answer.html", parts)
+
+
+def _find_other_header(request: PageRequest, plan: Plan) -> dict[str, object]:
+    """Return the header and the strip if the page shows another header; it names the one that it shows."""
+    shown = request.GET.get("header", "")
+    if not shown:
+        return {}
+    context = read_context(plan, for_user=request.user)
+    header = present_header(context, context.state)
+    return {} if header.mark == shown else {"header_line": header, "strip": present_strip(context)}
