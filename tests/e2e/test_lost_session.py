@@ -1,0 +1,58 @@
+"""A session that ends while somebody types: the form says so, keeps everything, and is sent after another sign-in."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
+MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kept}\ndata: {a: b}\n"
+SESSION = "applyviz_session"
+
+
+def sign_in_elsewhere(page: Page, name: str, password: str) -> None:
+    """Follow the link of the notice, which opens another tab, and sign in there."""
+    with page.context.expect_page() as opened:
+        page.locator("form [data-signed-out] a").click()
+    tab = opened.value
+    tab.get_by_label("Name").fill(name)
+    tab.get_by_label("Password").fill(password)
+    tab.get_by_role("button", name="Sign in").click()
+    expect(tab.get_by_role("button", name="Sign out")).to_be_visible()
+    tab.close()
+
+
+def test_form_is_kept_and_sent_after_a_sign_in_in_another_tab(sign_in, product, sessions):
+    page = sign_in("alice", is_let_in=False)
+    sessions.pop("alice")  # its cookie is of no use to later tests
+    page.goto("/reviews/new/")
+    page.get_by_label("Title").fill("Kept")
+    page.get_by_label("Paste").fill(MANIFEST)
+    page.context.clear_cookies(name=SESSION)
+    page.get_by_role("button", name="Create plan").click()
+
+    said = page.locator("form [data-signed-out]")
+    expect(said).to_contain_text("your session has ended")
+    expect(said).to_be_focused()
+    expect(page.get_by_label("Paste")).to_have_value(MANIFEST)
+    sign_in_elsewhere(page, "bob", product.passwords["bob"])
+    page.get_by_role("button", name="Create plan").click()
+    expect(said).to_contain_text("Another account is signed in now")
+    page.context.clear_cookies(name=SESSION)
+    page.get_by_role("button", name="Create plan").click()
+    expect(said).to_contain_text("your session has ended")
+    sign_in_elsewhere(page, "alice", product.passwords["alice"])
+    page.get_by_role("button", name="Create plan").click()
+
+    page.wait_for_url(re.compile(r"/reviews/\d+/"))
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Kept")
+
+
+def test_part_that_is_asked_for_says_that_the_session_ended(sign_in, sessions):
+    page = sign_in("bob", is_let_in=False)
+    sessions.pop("bob")
+    page.goto("/reviews/2/plans/1/changes/?only=4")
+    page.context.clear_cookies(name=SESSION)
+    page.locator("#pane").get_by_role("link", name="Diff").click()
+
+    expect(page.locator(".lost[data-signed-out]")).to_contain_text("your session has ended")
