@@ -92,7 +92,7 @@ def test_approver_sends_a_plan_back_until_it_is_right(sign_in):
     expect(bob.locator(".messages")).to_contain_text("Approval revoked.")
     open_consent(bob, review, 1)
     expect(bob.locator(".approval-form .facts")).to_contain_text(
-        re.compile(rf"RBAC changes\s+Role/{role_name}\s*:\s+acknowledged by bob")
+        re.compile(rf"RBAC changes ·\s+acknowledged by bob:\s+Role/{role_name}")
     )
     bob.get_by_label("Request changes").check()
     bob.locator("#id_note").fill("Let them list as well.")
