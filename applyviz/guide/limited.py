@@ -54,7 +54,7 @@ def check_size(given: PlaygroundQuery | SetQuery | ChannelQuery) -> None:
 
 
 def prepare(child: str) -> None:
-    """Load what answers questions while the person writes theirs; costs nothing when it is loaded."""
+    """Start to load the code of a child while the person fills in the form; does nothing if it is loaded."""
     prepare_child(child)
 
 

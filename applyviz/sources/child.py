@@ -1,7 +1,6 @@
 """Run a module of ours in a disposable child process with limits, so that hostile bytes kill only the child.
 
-Safe from any thread: no memory of ours is forked. The child gets no environment and no files; `fork_server` says where
-it comes from.
+Safe from any thread: this process is never forked. The child gets no environment and no files; `fork_server` starts it.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ def _explain_end(code: int | None, limits: ChildLimits, act: str) -> str:
 
 
 def prepare_child(module: str) -> None:
-    """Load a module of children before somebody asks it; do not wait for it."""
+    """Start to load a module of children before the first question; return at once."""
     SERVERS.find(module).start()
 
 

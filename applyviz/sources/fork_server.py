@@ -1,9 +1,8 @@
-"""Fork disposable children from a process that has loaded their module, so that a question does not wait for imports.
+"""Fork disposable children from a process that has already loaded their module, so that no question waits for imports.
 
-One server for each module, so that no child has more in memory than the module needs. A server knows no setting of the
-installation: it is started without environment and files, and it never sees a question. What a child reads, and what
-reading it breaks, ends with the child. A server ends with the process that asks, or when nobody asked for a while.
-`forking` is what runs in it.
+Each module has its own fork server, so a child holds only what that module needs. A fork server has no environment, no
+files and no settings of the installation, and it never reads a question. The effects of a question end with its child.
+A fork server exits when its parent exits, or after five idle minutes. Its code is in `forking`.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from typing import cast
 from applyviz.sources.forking import STARTED, STATUS
 
 IDLE_SECONDS = 300.0
-"""A server ends when nobody asked for so long: it holds memory."""
+"""An idle fork server exits after this time and frees its memory."""
 _PIECE = 1 << 16
 _START = (
     "import json,runpy,sys;sys.path[:]=json.loads(sys.argv[1]);"
@@ -41,7 +40,7 @@ def list_search_path() -> list[str]:
 
 @dataclass(slots=True)
 class _Exchange:
-    """What is sent to a child, and what came back from it and from its supervisor."""
+    """One question to a child: the bytes to send, the answer received, and the report of the supervisor."""
 
     waiting: memoryview
     source: FileIO
@@ -51,7 +50,7 @@ class _Exchange:
     report: bytes = b""
 
     def run(self, until: float) -> None:
-        """Send and receive until the child and its supervisor have ended, or time is up."""
+        """Send and receive until the child and its supervisor have exited, or the time is up."""
         os.set_blocking(self.source.fileno(), False)
         with DefaultSelector() as selector:
             selector.register(self.source, EVENT_WRITE, self._send)
@@ -65,12 +64,12 @@ class _Exchange:
 
     @property
     def has_started(self) -> bool:
-        """Whether a server took the request."""
+        """Whether a fork server accepted the request."""
         return self.report.startswith(STARTED)
 
     @property
     def code(self) -> int | None:
-        """The exit code of the child as `Popen.returncode` has it; None if it did not end by itself."""
+        """The exit code of the child, as in `Popen.returncode`; None if the child took too long."""
         status = self.report[len(STARTED) :]
         return os.waitstatus_to_exitcode(STATUS.unpack(status)[0]) if len(status) == STATUS.size else None
 
@@ -96,7 +95,7 @@ class _Exchange:
 
 
 class ForkServer:
-    """The process that forks the children of a module; it starts with the first of them."""
+    """The process that forks the children of one module; the first question starts it."""
 
     def __init__(self, module: str) -> None:
         self._module = module
@@ -105,15 +104,15 @@ class ForkServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start the process if there is none, and do not wait until it is ready."""
+        """Start the process unless it is running; return before it has loaded its module."""
         with self._lock:
             if self._requests is None:
                 self._launch()
 
     def ask(self, message: bytes, wall_seconds: float) -> tuple[bytes, int | None]:
-        """Return the answer of a new child to a message, and its exit code: None if it took too long.
+        """Return the answer of a new child to a message, and its exit code: None if the child took too long.
 
-        - A server that ended meanwhile is started again once.
+        - If the fork server has exited, another one is started, once.
         """
         until = time.monotonic() + wall_seconds
         exchange = self._exchange(message, until)
@@ -122,12 +121,12 @@ class ForkServer:
         return b"".join(exchange.answer), exchange.code
 
     def close(self) -> None:
-        """End the process; its children end with their questions."""
+        """Stop the process. Children that are running finish their questions."""
         if (requests := self._requests) is not None:
             self._end(requests)
 
     def forget(self) -> None:
-        """Leave the process to the one that this one was forked from."""
+        """After a fork: close the copy of the connection. The parent process keeps the fork server."""
         if self._requests is not None:
             self._requests.close()
 
@@ -147,16 +146,16 @@ class ForkServer:
     def _request(self, files: tuple[int, int, int]) -> socket.socket:
         with self._lock:
             requests = self._requests or self._launch()
-            with suppress(BrokenPipeError, ConnectionResetError):  # it has ended: nobody will report
+            with suppress(BrokenPipeError, ConnectionResetError):  # it has exited: the report stays empty
                 socket.send_fds(requests, [STARTED], files)
             return requests
 
     def _end(self, requests: socket.socket) -> None:
         with self._lock:
             if self._requests is not requests or self._process is None:
-                return  # another thread ended it
+                return  # another thread stopped it
             requests.close()
-            self._process.kill()  # it holds no question, and its children have supervisors
+            self._process.kill()  # it holds no question; supervisors control its children
             self._process.wait()
             self._requests = self._process = None
 
@@ -178,19 +177,19 @@ class ForkServer:
 
 
 class ForkServers:
-    """The servers of this process, by module."""
+    """The fork servers of this process, by module."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._servers: dict[str, ForkServer] = {}
 
     def find(self, module: str) -> ForkServer:
-        """Return the server of a module."""
+        """Return the fork server of a module."""
         with self._lock:
             return self._servers.setdefault(module, ForkServer(module))
 
     def forget(self) -> None:
-        """After a fork: the servers belong to the process that started them, and its locks may be held."""
+        """After a fork: drop the fork servers of the parent process, and the locks that its threads may hold."""
         for server in self._servers.values():
             server.forget()
         self._servers = {}

@@ -1,6 +1,7 @@
-"""The process that forks the children of a module: it loads the module, and then reads nothing but requests to fork.
+"""The code of a fork server: load one module, then fork a child for each request. It reads nothing else.
 
-A child has a supervisor, which ends it when the process that asks stops listening, and reports how it ended.
+Each child has a supervisor, which kills the child when the asking process closes the connection, and reports the exit
+status of the child.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from select import select
 from typing import BinaryIO
 
 STARTED = b"s"
-"""A supervisor begins its report with this, and ends it with a status of `os.waitpid`, packed by `STATUS`."""
+"""The first byte of a supervisor's report. After it comes a status of `os.waitpid`, packed by `STATUS`."""
 STATUS = struct.Struct("!q")
 _Main = Callable[[BinaryIO, BinaryIO], None]
 
@@ -28,7 +29,7 @@ def serve(module: str, descriptor: int, idle_seconds: float) -> None:
     signal.signal(signal.SIGCHLD, _reap)
     found = import_module(module)
     getattr(found, "load", lambda: None)()
-    gc.freeze()  # what is loaded is never visited, and so stays shared
+    gc.freeze()  # the collector never visits what is loaded, so its pages stay shared
     with socket.socket(fileno=descriptor) as requests:
         requests.settimeout(idle_seconds)
         while True:
@@ -45,7 +46,7 @@ def serve(module: str, descriptor: int, idle_seconds: float) -> None:
 
 
 def _reap(*_: object) -> None:
-    """End what is left of supervisors; the time that they and their children took counts as that of the server."""
+    """Reap supervisors that have exited, so that their CPU time and that of their children is counted here."""
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -57,7 +58,7 @@ def _close(*descriptors: int) -> None:
 
 
 def _supervise(main: _Main, source: int, target: int, control: int) -> None:
-    """Fork the child; end it when nobody listens any more, and report its status."""
+    """Fork the child, kill it if the asking process closes the connection, and report its status."""
     try:
         with socket.socket(fileno=control) as asker:
             asker.sendall(STARTED)

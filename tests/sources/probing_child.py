@@ -1,4 +1,4 @@
-"""A child that says what it has, or ends as it is told to."""
+"""A child for tests: it reports its environment, or ends in the requested way."""
 
 from __future__ import annotations
 

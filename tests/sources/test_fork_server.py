@@ -1,4 +1,4 @@
-"""Children that a server forks have nothing of ours, share nothing, and end with their question."""
+"""Children of a fork server get nothing from the installation, share nothing, and end with their question."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONG = 60.0
 
 @pytest.fixture
 def server() -> Iterator[ForkServer]:
-    """A server of its own."""
+    """Return a new fork server, and stop it after the test."""
     found = ForkServer(CHILD)
     yield found
     found.close()

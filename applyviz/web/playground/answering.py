@@ -34,7 +34,7 @@ SPARE_SECONDS = 1.5
 SPARE_CHARACTERS = 1_000_000
 
 
-# Its answer reads the schemas and templates that most answers need.
+# Answering this manifest loads the schemas and templates that most answers need.
 _OURS = """
 apiVersion: apps/v1
 kind: Deployment
@@ -142,6 +142,6 @@ def answer(asked: JSONObject) -> JSONObject:
 
 
 def prepare() -> None:
-    """Answer a question of ours, so that what an answer reads is in memory before somebody asks."""
+    """Answer a question about a built-in manifest, so that children find schemas and templates in memory."""
     asked = {"now": "2026-01-01T00:00:00Z", "is_masked": True, "base_url": "/", "choice": choice_to_json(AloneChoice())}
     _render(asked, PlaygroundQuery(_OURS), began=time.process_time())

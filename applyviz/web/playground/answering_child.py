@@ -33,7 +33,7 @@ _APPS = ["django.contrib.auth", "django.contrib.contenttypes", "django.contrib.s
 def load() -> dict[str, ModuleType]:
     """Load everything that an answer needs; return the modules that answer, by what a question is about.
 
-    - What most answers read is read once, before a child is forked.
+    - The schemas and templates that most answers need are loaded too.
     """
     settings.configure(INSTALLED_APPS=_APPS, TEMPLATES=[_TEMPLATES], LANGUAGE_CODE="en", USE_TZ=True)
     django.setup()
