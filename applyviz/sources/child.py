@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import msgspec
 
 from applyviz.engine.objects.errors import SourceError
-from applyviz.sources.fork_server import SERVERS
+from applyviz.sources.fork_server import NOT_STARTED, SERVERS
 
 _decode_row = msgspec.json.Decoder(dict[str, str]).decode
 ERROR_ROW = frozenset(("error",))
@@ -54,6 +54,8 @@ def limit_self(memory_bytes: int, cpu_seconds: int) -> None:
 def _explain_end(code: int | None, limits: ChildLimits, act: str) -> str:
     if code is None:
         return f"{act} it took longer than {limits.wall_seconds:g} seconds"
+    if code == NOT_STARTED:
+        return f"{act} it failed: its process did not start"
     if code in (-signal.SIGXCPU, -signal.SIGKILL):
         return f"{act} it took longer than {limits.cpu_seconds} seconds of computing"
     return f"{act} it needs more memory or a deeper stack than is allowed"

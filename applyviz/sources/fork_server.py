@@ -25,6 +25,9 @@ from applyviz.sources.forking import STARTED, STATUS
 
 IDLE_SECONDS = 300.0
 """An idle fork server exits after this time and frees its memory."""
+NOT_STARTED = 126
+"""The exit code of a child whose fork server cannot start, as of a command that a shell cannot start."""
+_LOST = 1
 _PIECE = 1 << 16
 _START = (
     "import json,runpy,sys;sys.path[:]=json.loads(sys.argv[1]);"
@@ -69,7 +72,7 @@ class _Exchange:
 
     @property
     def code(self) -> int | None:
-        """The exit code of the child, as in `Popen.returncode`; None if the child took too long."""
+        """The exit code of the child, as in `Popen.returncode`; None if no supervisor reported one."""
         status = self.report[len(STARTED) :]
         return os.waitstatus_to_exitcode(STATUS.unpack(status)[0]) if len(status) == STATUS.size else None
 
@@ -112,13 +115,17 @@ class ForkServer:
     def ask(self, message: bytes, wall_seconds: float) -> tuple[bytes, int | None]:
         """Return the answer of a new child to a message, and its exit code: None if the child took too long.
 
-        - If the fork server has exited, another one is started, once.
+        - If the fork server has exited, another one is started, once. `NOT_STARTED` if that fails too.
+        - The code is 1 if the supervisor was killed.
         """
         until = time.monotonic() + wall_seconds
         exchange = self._exchange(message, until)
         if not exchange.has_started and time.monotonic() < until:
             exchange = self._exchange(message, until)
-        return b"".join(exchange.answer), exchange.code
+        code = exchange.code
+        if code is None and time.monotonic() < until:
+            code = _LOST if exchange.has_started else NOT_STARTED
+        return b"".join(exchange.answer), code
 
     def close(self) -> None:
         """Stop the process. Children that are running finish their questions."""

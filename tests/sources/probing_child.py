@@ -19,6 +19,8 @@ def main(source: BinaryIO, target: BinaryIO) -> None:
     ASKED.append(act)
     if act == "end":
         os.kill(os.getpid(), int(rest))
+    if act == "orphan":
+        os.kill(os.getppid(), int(rest))
     if act == "raise":
         raise ValueError(rest)
     if act == "sleep":

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from applyviz.sources import fork_server
+from applyviz.sources import child, fork_server
 from applyviz.sources.fork_server import SERVERS, ForkServer
 
 CHILD = "tests.sources.probing_child"
@@ -112,6 +112,16 @@ def test_server_that_was_killed_is_started_again(server: ForkServer) -> None:
     os.kill(killed, signal.SIGKILL)
 
     assert ask(server)["server"] != killed
+
+
+def test_module_that_cannot_be_loaded_is_no_matter_of_time() -> None:
+    assert ForkServer("tests.sources.no_such_child").ask(b"tell\n", LONG) == (b"", fork_server.NOT_STARTED)
+    _answer, reason = child.ask_child("tests.sources.no_such_child", b"tell\n", child.ChildLimits())
+    assert reason == "reading it failed: its process did not start"
+
+
+def test_child_whose_supervisor_is_killed_is_no_matter_of_time(server: ForkServer) -> None:
+    assert server.ask(f"orphan {signal.SIGKILL:d}\n".encode(), LONG) == (b"", 1)
 
 
 def test_server_that_hangs_is_replaced(server: ForkServer) -> None:
