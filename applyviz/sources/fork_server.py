@@ -109,8 +109,7 @@ class ForkServer:
     def start(self) -> None:
         """Start the process unless it is running; return before it has loaded its module."""
         with self._lock:
-            if self._requests is None:
-                self._launch()
+            self._connect()
 
     def ask(self, message: bytes, wall_seconds: float) -> tuple[bytes, int | None]:
         """Return the answer of a new child to a message, and its exit code: None if the child took too long.
@@ -152,7 +151,7 @@ class ForkServer:
 
     def _request(self, files: tuple[int, int, int]) -> socket.socket:
         with self._lock:
-            requests = self._requests or self._launch()
+            requests = self._connect()
             with suppress(BrokenPipeError, ConnectionResetError):  # it has exited: the report stays empty
                 socket.send_fds(requests, [STARTED], files)
             return requests
@@ -165,6 +164,14 @@ class ForkServer:
             self._process.kill()  # it holds no question; supervisors control its children
             self._process.wait()
             self._requests = self._process = None
+
+    def _connect(self) -> socket.socket:
+        """Return the connection to a running process; start one if there is none, or if the last one has exited."""
+        if self._requests is not None and self._process is not None and self._process.poll() is None:
+            return self._requests
+        if self._requests is not None:
+            self._requests.close()
+        return self._launch()
 
     def _launch(self) -> socket.socket:
         self._requests, theirs = socket.socketpair()
