@@ -10,7 +10,9 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from applyviz.engine.objects.exchange import JSON, Request
 from applyviz.kubernetes.parity.certificate_requests import find_certificate_problem, find_request_problem
+from applyviz.kubernetes.v1_36.validation.certificates import validate_request_update
 from applyviz.sandbox.api.access_reviews import RequestUser
+from applyviz.sandbox.storage.certificate_requests import prepare_request
 from tests.controlplane.refusal_sides import load_objects
 from tests.pace import measure
 
@@ -22,7 +24,7 @@ def request_of_certificate():
     return next(obj for obj in load_objects() if obj["kind"] == "CertificateSigningRequest")
 
 
-def test_request_for_a_certificate_stays_as_it_was(ask, request_of_certificate):
+def test_update_does_not_change_the_spec_of_a_request(ask, request_of_certificate):
     spec = request_of_certificate["spec"]
     made = ask("POST", REQUESTS, {**request_of_certificate, "spec": {**spec, "username": "somebody else"}}).body
 
@@ -105,6 +107,42 @@ def test_certificates_are_read_one_by_one():
 )
 def test_broken_blocks_are_read_in_linear_time(text):
     problem, seconds = measure(find_request_problem, text)
+
+    assert problem == "PEM block type must be CERTIFICATE REQUEST"
+    assert seconds < 1
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_many_conditions_and_usages_take_linear_time(is_known):
+    conditions = [{"type": f"c{number}", "status": "True"} for number in range(20_000)]
+    usages = [f"u{number}" for number in range(20_000)]
+    live = {"spec": {"usages": usages}, "status": {"conditions": conditions if is_known else []}}
+    obj = {"spec": {}, "status": {"conditions": [dict(one) for one in conditions]}}
+
+    def write():
+        prepare_request(obj, live, "status", "2026-01-01T00:00:00Z")
+        return sum(1 for _ in validate_request_update(obj, live, "status"))
+
+    assert measure(write)[1] < 2
+
+
+def test_condition_keeps_the_time_at_which_it_got_its_status():
+    known = [
+        {"type": "Failed", "status": "True"},
+        {"type": "Failed", "status": "True", "lastTransitionTime": "2025-01-01T00:00:00Z"},
+        {"type": "Failed", "status": "True", "lastTransitionTime": "2025-02-02T00:00:00Z"},
+    ]
+    obj = {"status": {"conditions": [{"type": "Failed", "status": "True"}, {"type": "Failed", "status": "False"}]}}
+
+    prepare_request(obj, {"spec": {}, "status": {"conditions": known}}, "status", "2026-01-01T00:00:00Z")
+
+    times = [one["lastTransitionTime"] for one in obj["status"]["conditions"]]
+    assert times == ["2025-01-01T00:00:00Z", "2026-01-01T00:00:00Z"]
+
+
+def test_blocks_of_one_end_are_read_in_linear_time():
+    """The lines between a beginning and the one end are not copied for each beginning."""
+    problem, seconds = measure(find_request_problem, b"-----BEGIN A-----\n" * 60_000 + b"\n-----END A-----\n")
 
     assert problem == "PEM block type must be CERTIFICATE REQUEST"
     assert seconds < 1

@@ -59,7 +59,9 @@ def read_block(text: bytes, start: int = 0) -> tuple[PEMBlock | None, int]:
         if end < 0:
             return None, len(text)
         last, behind = _read_line(text, end + len(_END))
-        content = _decode(text[start:end]) if last == name + _DASHES else None
+        # Before lines are copied: each begun block may reach to the one end of all.
+        is_whole = last == name + _DASHES and text.find(b"-", start, end) < 0
+        content = _decode(text[start:end]) if is_whole else None
         if content is not None:
             return PEMBlock(name.decode("utf-8", "replace"), content, has_headers), behind
     return None, len(text)
@@ -91,8 +93,6 @@ def _skip_headers(text: bytes, start: int) -> tuple[bool, int]:
 
 
 def _decode(lines: bytes) -> bytes | None:
-    if b"-" in lines:
-        return None
     try:
         return base64.b64decode(lines.translate(None, _SPACE), validate=True)
     except binascii.Error:

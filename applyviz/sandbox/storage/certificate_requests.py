@@ -1,12 +1,12 @@
-"""Prepare a request for a certificate for storage: who asks, and which write may change which part.
+"""Prepare a CertificateSigningRequest for storage: record the requester, and restore what a write may not change.
 
-Rule: the strategies of k8s.io/kubernetes `pkg/registry/certificates/certificates`. Nobody changes what was asked for;
-`/approval` changes the conditions alone, and `/status` those that neither approve nor deny, and the certificate.
+Rule: the strategies of k8s.io/kubernetes `pkg/registry/certificates/certificates`. No write changes the spec;
+`/approval` changes only the conditions, and `/status` the certificate and all conditions but Approved and Denied.
 """
 
 from __future__ import annotations
 
-from applyviz.engine.objects.values import JSONObject, MutableObject, clone, get_at
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, get_at
 from applyviz.kubernetes.v1_36.validation.certificates import REQUESTS
 from applyviz.sandbox.storage.resources import ResourceTarget
 
@@ -40,15 +40,17 @@ def prepare_request(obj: MutableObject, live: JSONObject, subresource: str, now:
     else:
         for kind in ("Approved", "Denied"):
             _keep_conditions(conditions, known, kind)
+    moments = _list_transitions(known)
     for condition in conditions:
+        moment = moments.get((condition.get("type"), condition.get("status")), now)
         condition["lastUpdateTime"] = condition.get("lastUpdateTime") or now
-        condition["lastTransitionTime"] = condition.get("lastTransitionTime") or _find_transition(condition, known, now)
+        condition["lastTransitionTime"] = condition.get("lastTransitionTime") or moment
     if not conditions:
         (obj.get("status") or {}).pop("conditions", None)
 
 
 def _keep_conditions(conditions: list[MutableObject], known: list[MutableObject], kind: str) -> None:
-    """Keep the conditions of a type as they are live; if their number differs, validation refuses them."""
+    """Restore the live conditions of a type; if there are more or fewer of them, validation refuses the write."""
     positions = [number for number, one in enumerate(conditions) if one.get("type") == kind]
     before = [one for one in known if one.get("type") == kind]
     if len(positions) == len(before):
@@ -56,6 +58,7 @@ def _keep_conditions(conditions: list[MutableObject], known: list[MutableObject]
             conditions[number] = clone(one)
 
 
-def _find_transition(condition: JSONObject, known: list[MutableObject], now: str) -> str:
-    same = (one for one in known if all(one.get(name) == condition.get(name) for name in ("type", "status")))
-    return next((one["lastTransitionTime"] for one in same if one.get("lastTransitionTime")), now)
+def _list_transitions(known: list[MutableObject]) -> dict[tuple[JSONValue, JSONValue], JSONValue]:
+    """Return when the first condition of each type and status got it, by both."""
+    dated = (one for one in reversed(known) if one.get("lastTransitionTime"))
+    return {(one.get("type"), one.get("status")): one["lastTransitionTime"] for one in dated}

@@ -82,9 +82,11 @@ def _usages(usages: list[str], before: list[str]) -> Iterator[FieldError]:
             if usage not in _USAGES:
                 yield not_supported(f"{path}[{number}]", usage, _USAGES)
     if len(set(before)) == len(before):
+        seen: set[str] = set()
         for number, usage in enumerate(usages):
-            if usage in usages[:number]:
+            if usage in seen:
                 yield duplicate(f"{path}[{number}]", usage)
+            seen.add(usage)
 
 
 def _request(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
@@ -106,10 +108,11 @@ def _request(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
 
 def _conditions(conditions: list[JSONObject], before: list[str]) -> Iterator[FieldError]:
     """Yield the problems of conditions, but for those that the types of conditions before had, too."""
-    seen: list[str] = []
+    seen: set[str] = set()
+    known, is_repeated = set(before), len(set(before)) < len(before)
     for number, condition in enumerate(conditions):
         path, kind, status = f"{_CONDITIONS}[{number}]", condition.get("type") or "", condition.get("status") or ""
-        if not kind and "" not in before:
+        if not kind and "" not in known:
             yield required(f"{path}.type")
         allowed = ("True",) if kind in _ALWAYS_TRUE else _STATUSES
         if not status:
@@ -117,11 +120,11 @@ def _conditions(conditions: list[JSONObject], before: list[str]) -> Iterator[Fie
         elif status not in allowed:
             yield not_supported(f"{path}.status", status, allowed)
         other = {_APPROVED: _DENIED, _DENIED: _APPROVED}.get(kind)
-        if other in seen and not {_APPROVED, _DENIED} <= set(before):
+        if other in seen and not {_APPROVED, _DENIED} <= known:
             yield invalid(_CONDITIONS, kind, "Approved and Denied conditions are mutually exclusive")
-        if kind in seen and len(set(before)) == len(before):
+        if kind in seen and not is_repeated:
             yield duplicate(f"{path}.type", kind)
-        seen.append(kind)
+        seen.add(kind)
 
 
 def _changed_conditions(obj: JSONObject, live: JSONObject, subresource: str) -> Iterator[FieldError]:
