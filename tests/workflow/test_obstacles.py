@@ -1,4 +1,4 @@
-"""Why an object can no longer be applied as approved, although nobody changed its values."""
+"""The reasons why an object can no longer be applied as approved, although its values are unchanged."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.stories import config_map
 pytestmark = pytest.mark.django_db
 
 
-def test_object_that_conflicts_now_is_said_to_conflict(team):
+def test_stale_result_names_a_new_conflict(team):
     team.apply(config_map(a="1"))
     run = team.start(team.plan(config_map(a="2")))
     team.apply_as("somebody", config_map(a="1"))
@@ -22,8 +22,8 @@ _POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
 _RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
 
 
-def test_object_that_the_server_refuses_now_is_said_to_be_refused(team):
-    """Nothing of the object changed: a policy that came after the review refuses it."""
+def test_stale_result_names_the_refusal_of_the_server(team):
+    """An admission policy that was created after the approval refuses the unchanged object."""
     run = team.start(team.plan(config_map(a="1")))
     spec = {
         "matchConstraints": {"resourceRules": [_RULE]},

@@ -152,10 +152,10 @@ class _Judge:
         return verdict
 
     def _name_cause(self, path: FieldPath, row: Row, default: LeafExplanation) -> LeafExplanation:
-        """Return why a live value goes for which a default comes: what removed it, if that is known."""
+        """Return why a default replaces a live value: the rule that removed it, the default if none is known."""
         live = self._versions.live.get(path)
         cause = self._judge_merge(path, (MISSING, {} if live is MISSING else live, *row[2:]))
-        # A field of one owner that the manifest sets anew has a default of its own, which no list around it removed.
+        # If the manifest sets an atomic field again, the default belongs to the new value: no list removed an old one.
         is_cause = cause.reason in MAKE_WAY and (cause.reason is not Reason.REPLACED_WHOLE or bool(cause.detail))
         return LeafExplanation(default.operation, *cause[1:3], default.stage) if is_cause else default
 

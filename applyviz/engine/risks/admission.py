@@ -61,9 +61,9 @@ def _changed(asked: JSONValue, given: JSONValue, path: PlainPath) -> Iterator[tu
 
 
 def _is_set(subject: RiskSubject, path: PlainPath, asked: JSONValue, given: JSONValue) -> bool:
-    """Return whether the manifest sets the value that the merge took over, and the server did not only spell it anew.
+    """Return whether the manifest sets the merged value, and the server changed more than the spelling of it.
 
-    - The manifest may have other entries in a list. Only where the schema says base64, line breaks mean nothing.
+    - A list may differ: the merge may add entries to that of the manifest. Only base64 ignores line breaks.
     """
     field = find_field(subject, path)
     if field is None or not (isinstance(asked, (Mapping, list)) or _is_same(field.value, asked)):

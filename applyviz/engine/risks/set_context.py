@@ -80,7 +80,7 @@ SECRET_CONTENT = RiskKind(
 def find_other_tool(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the risk of a live object that belongs to another ApplySet, a release, an application or a controller.
 
-    - Of an object that stays as it is, there is nothing to revert.
+    - An unchanged object has no such risk, because the other tool has no change to revert.
     """
     if subject.is_unchanged:
         return
