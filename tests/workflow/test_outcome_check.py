@@ -47,6 +47,24 @@ def broken(promised, got, **more):
 BOTH = pytest.mark.parametrize("is_confirmed", [True, False], ids=["confirmed", "estimated"])
 
 
+def config_map(text):
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"every": text}}
+
+
+@BOTH
+@pytest.mark.parametrize(("promised", "got"), [("60s", "1m"), ("1000m", "1"), ("1.0", "1")])
+def test_other_text_is_broken_although_it_reads_like_the_same_amount(promised, got, is_confirmed):
+    assert broken(config_map(promised), config_map(got), is_confirmed=is_confirmed) == [".data.every"]
+
+
+@BOTH
+def test_other_spelling_of_an_amount_is_not_broken(is_confirmed):
+    spec = [{"hard": {"cpu": cpu}} for cpu in ("1000m", "1")]
+    promised, got = ({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": s} for s in spec)
+
+    assert broken(promised, got, is_confirmed=is_confirmed) == []
+
+
 @BOTH
 def test_removal_that_did_not_happen_is_broken(is_confirmed):
     before = deployment(replicas=3, minReadySeconds=5)

@@ -1,8 +1,7 @@
 """Compare two objects as data: the leaves that were added, removed or changed, and the lists that changed order.
 
 Rule: the leaves of server-side apply (`schema.walk`), so that list entries pair by their keys and an atomic value is
-one leaf. 1 and 1.0 are equal; quantities and durations in another spelling (`1000m` and `1`) are differences marked as
-equal in meaning.
+one leaf. 1 and 1.0 are equal; quantities in another spelling (`1000m` and `1`) are differences.
 """
 
 from __future__ import annotations
@@ -35,15 +34,11 @@ _SECONDS = {"ns": Decimal("1e-9"), "us": Decimal("1e-6"), "µs": Decimal("1e-6")
 
 @dataclass(frozen=True, slots=True)
 class StructuralDifference:
-    """One leaf that differs; a side without a value is `MISSING`.
-
-    `is_equal_in_meaning`: both sides are the same quantity or duration, spelled differently.
-    """
+    """One leaf that differs; a side without a value is `MISSING`."""
 
     path: FieldPath
     before: JSONValue
     after: JSONValue
-    is_equal_in_meaning: bool = False
 
 
 def diff_objects(before: JSONValue, after: JSONValue, *, root: Node | None = None) -> tuple[StructuralDifference, ...]:
@@ -83,7 +78,7 @@ class _Differences(NamedTuple):
             if other is MISSING:
                 self.gone_or_changed.append(StructuralDifference(path, value, MISSING))
             elif value is not other and not is_same_json(value, other):
-                self.gone_or_changed.append(StructuralDifference(path, value, other, is_equal_in_meaning(value, other)))
+                self.gone_or_changed.append(StructuralDifference(path, value, other))
         self.new.extend(StructuralDifference(path, MISSING, value) for path, value in right.items() if path not in left)
 
     def _walk_maps(self, topology: Topology, old: MutableObject, new: MutableObject, path: FieldPath) -> None:

@@ -3,7 +3,8 @@
 Both directions count: a planned change or removal that did not happen is as wrong as a different value. Identity,
 versions, times, status and ownership records change without a request, the server allocates addresses and ports, and
 controllers write what is theirs: these are not compared, as far as the plan does not set them. For an estimated plan,
-values that the server added and empty values that the API omits are ignored as well.
+values that the server added and empty values that the API omits are ignored as well. An amount may have another
+spelling where the schema has an amount; any other text must be the approved one.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
-from applyviz.engine.diff.structural import StructuralDifference, diff_objects
+from applyviz.engine.diff.structural import StructuralDifference, diff_objects, is_same_at
 from applyviz.engine.objects.controller_fields import is_controller_written
 from applyviz.engine.objects.json_text import write_json
 from applyviz.engine.objects.paths import FieldPath
@@ -145,4 +146,6 @@ def find_broken(
             return True
         return _is_addition(difference) and not _has_stayed(difference, finder)
 
-    return tuple(d for d in found if not (_is_allocated(d) or d.is_equal_in_meaning or is_excused(d)))
+    return tuple(
+        d for d in found if not (_is_allocated(d) or is_same_at(root, d.path, d.before, d.after) or is_excused(d))
+    )
