@@ -1,7 +1,7 @@
 """Whether an answer of the server means what was asked for; nothing here asks the engine what a difference is.
 
 Rule: the server fills in defaults, leaves out empty values, writes amounts in its own spelling, and keeps base64
-without line breaks. Only a field that the schema says to be base64 is: in any other text, a line break is a part of it.
+without line breaks. The schema says which field is an amount or base64: any other text means what it says.
 """
 
 from __future__ import annotations
@@ -37,4 +37,5 @@ def _means(asked: JSONValue, answer: JSONValue, at: Topology | None) -> bool:
         return not asked
     if at is not None and at.is_base64 and isinstance(asked, str) and re.sub(r"[\r\n]", "", asked) == answer:
         return True
-    return is_same_json(asked, answer) or is_equal_in_meaning(asked, answer)
+    is_amount = at is not None and at.is_quantity
+    return is_same_json(asked, answer) or (is_amount and is_equal_in_meaning(asked, answer))

@@ -23,6 +23,8 @@ TEXT, BYTES = fields("data", "a"), fields("binaryData", "a")
         (fields("binaryData"), {"a": "aaaa\r\nbbbb\n"}, {"a": "aaaabbbb", "b": "c"}, True),
         (fields("data"), {"a": "aaaa\n"}, {"a": "aaaa"}, False),
         (BYTES, "aaaa", "bbbb", False),
+        (TEXT, "60s", "1m", False),
+        (TEXT, "1000m", "1", False),
         (TEXT, "", NOTHING, True),
         (TEXT, None, "x", True),
         (fields("metadata", "finalizers"), ["a"], ["a", "b"], False),

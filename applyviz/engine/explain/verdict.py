@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import NamedTuple
 
 from applyviz.engine.diff.structural import is_equal_in_meaning, is_without_breaks
@@ -79,12 +80,12 @@ def judge_server(versions: ObjectVersions, path: FieldPath, row: Row) -> LeafExp
     # nothing that live lacks, and nothing of live is gone.
     at = versions.find_topology(path)
     if is_answer_to(merged, after, at) and not (
-        operation is not UNCHANGED and _asks_nothing(merged, live) and is_answer_to(live, after, at)
+        operation is not UNCHANGED and _asks_nothing(merged, live, at) and is_answer_to(live, after, at)
     ):
         return None
-    if any(holds(after, merged) and not holds(live, merged) for holds in (_holds, _begins)):
+    if any(holds(after, merged) and not holds(live, merged) for holds in (_holds, partial(_begins, at=at))):
         return None  # the merge asks for another spelling or for other entries, and the server takes them over
-    if operation is not UNCHANGED and not _asks_nothing(merged, live) and _is_part_of(merged, after):
+    if operation is not UNCHANGED and not _asks_nothing(merged, live, at) and _is_part_of(merged, after, at):
         return None  # the merge asks for it, and the server leaves out the rest
     is_asked = after is None and wanted is None and not is_same(merged, live)
     is_stored = is_asked or (merged is None and after in NULL_TEXTS)
@@ -120,9 +121,9 @@ def _is_emptied(versions: ObjectVersions, path: FieldPath, after: JSONValue) -> 
     return is_asked and (path in versions.merged or not versions.merged.has_path(path))
 
 
-def _asks_nothing(merged: JSONValue, live: JSONValue) -> bool:
+def _asks_nothing(merged: JSONValue, live: JSONValue, at: Topology | None) -> bool:
     """Return whether the merge asks for nothing that live lacks; a single value in another spelling is asked for."""
-    return is_answer_to(merged, live) if isinstance(merged, Mapping | list) else is_same(merged, live)
+    return is_answer_to(merged, live, at) if isinstance(merged, Mapping | list) else is_same(merged, live)
 
 
 def _holds(value: JSONValue, part: JSONValue) -> bool:
@@ -134,26 +135,28 @@ def _holds(value: JSONValue, part: JSONValue) -> bool:
     return is_same(value, part)
 
 
-def _begins(value: JSONValue, part: JSONValue) -> bool:
+def _begins(value: JSONValue, part: JSONValue, at: Topology | None) -> bool:
     """Return whether a list begins with everything that was asked for: admission adds tolerations to those of a pod."""
     if not isinstance(value, list) or not isinstance(part, list) or not part:
         return False
-    return len(value) > len(part) and is_answer_to(part, value[: len(part)])
+    return len(value) > len(part) and is_answer_to(part, value[: len(part)], at)
 
 
-def _is_part_of(asked: JSONValue, answer: JSONValue) -> bool:
+def _is_part_of(asked: JSONValue, answer: JSONValue, at: Topology | None) -> bool:
     """Return whether an answer holds some fields of what was asked, and nothing else."""
     if not isinstance(asked, Mapping) or not isinstance(answer, Mapping) or not answer:
         return False
-    return all(name in asked and is_answer_to(asked[name], value) for name, value in answer.items())
+    return all(
+        name in asked and is_answer_to(asked[name], value, below(at, f"f:{name}")) for name, value in answer.items()
+    )
 
 
-def is_answer_to(asked: JSONValue, answer: JSONValue, at: Topology | None = None) -> bool:
+def is_answer_to(asked: JSONValue, answer: JSONValue, at: Topology | None) -> bool:
     """Return whether an answer only completes what was asked: with defaults, other spellings, or without empty values.
 
-    - Rule: the server fills in defaults inside lists that are replaced whole, writes quantities in its own spelling,
-      and may leave out `[]`, `{}`, `""`, `0` and `false`. A null among texts is an empty text, and one
-      among amounts is 0. Where the schema (`at`) has base64, line breaks mean nothing.
+    - Rule: the server fills in defaults inside lists that are replaced whole, and may leave out `[]`, `{}`, `""`, `0`
+      and `false`. A null among texts is an empty text, and one among amounts is 0. The schema (`at`) says what is an
+      amount, which the server writes in its own spelling, and what is base64, in which line breaks mean nothing.
     """
     if answer is MISSING or answer is None:
         return asked is not MISSING and not asked
@@ -167,10 +170,10 @@ def is_answer_to(asked: JSONValue, answer: JSONValue, at: Topology | None = None
         return False
     if asked is None:
         return answer in NULL_TEXTS
-    is_base64 = at is not None and at.is_base64
-    return (
-        is_same(asked, answer) or is_equal_in_meaning(asked, answer) or (is_base64 and is_without_breaks(asked, answer))
-    )
+    if is_same(asked, answer) or at is None:
+        return is_same(asked, answer)
+    is_amount = at.is_quantity and is_equal_in_meaning(asked, answer)
+    return is_amount or (at.is_base64 and is_without_breaks(asked, answer))
 
 
 def _is_default(asked: JSONValue, answer: JSONValue) -> bool:
@@ -243,15 +246,16 @@ def find_written_beside(versions: ObjectVersions, path: FieldPath) -> str:
     - Rule: client-side apply merges entries with one merge key into one, whatever their other keys are.
     """
     after = versions.merged.get(path)
-    if after is MISSING or is_answer_to(versions.manifest.get(path), after, versions.find_topology(path)):
+    at = versions.find_topology(path)
+    if after is MISSING or is_answer_to(versions.manifest.get(path), after, at):
         return ""
     for length in range(1, len(path)):
-        entry, below = path[:length], path[length:]
+        entry, rest = path[:length], path[length:]
         if entry[-1][0] != "k" or not versions.manifest.has_path(entry):
             continue
         key = find_merge_key(versions.root if versions.is_strategic else None, entry)
         twins = versions.manifest.list_twins(entry, key) if key else ()
-        if any(is_answer_to(versions.manifest.get((*twin, *below)), after) for twin in twins):
+        if any(is_answer_to(versions.manifest.get((*twin, *rest)), after, at) for twin in twins):
             return key
     return ""
 

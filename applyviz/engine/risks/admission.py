@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from applyviz.engine.diff.structural import is_without_breaks
+from applyviz.engine.diff.structural import is_same_at, is_without_breaks
 from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.objects.lookups import ABSENT, find_value
-from applyviz.engine.objects.quantities import read_amount
 from applyviz.engine.objects.values import JSONValue, is_same_json
 from applyviz.engine.risks.model import Risk, RiskKind, RiskSubject
 from applyviz.engine.risks.rules import rule
@@ -38,13 +37,6 @@ def is_overruled(risk: Risk) -> bool:
     return risk.kind is ADMISSION_CHANGED and risk.facts["how"] != ADDED
 
 
-def _is_same(left: JSONValue, right: JSONValue) -> bool:
-    if is_same_json(left, right):
-        return True
-    wanted = read_amount(left)
-    return wanted is not None and wanted == read_amount(right)
-
-
 def _changed(asked: JSONValue, given: JSONValue, path: PlainPath) -> Iterator[tuple[PlainPath, JSONValue, JSONValue]]:
     if asked is given:
         return
@@ -55,7 +47,7 @@ def _changed(asked: JSONValue, given: JSONValue, path: PlainPath) -> Iterator[tu
     elif isinstance(asked, list) and isinstance(given, list) and len(asked) == len(given):
         for index, value in enumerate(asked):
             yield from _changed(value, given[index], (*path, index))
-    elif not _is_same(asked, given) and (asked or given) and asked not in ([], {}):
+    elif not is_same_json(asked, given) and (asked or given) and asked not in ([], {}):
         # The server may omit empty values (false, 0, ""): omitting means the same. An empty list gets its default.
         yield path, asked, given
 
@@ -63,12 +55,13 @@ def _changed(asked: JSONValue, given: JSONValue, path: PlainPath) -> Iterator[tu
 def _is_set(subject: RiskSubject, path: PlainPath, asked: JSONValue, given: JSONValue) -> bool:
     """Return whether the manifest sets the merged value, and the server changed more than the spelling of it.
 
-    - A list may differ: the merge may add entries to that of the manifest. Only base64 ignores line breaks.
+    - A list may differ: the merge may add entries to that of the manifest. The schema says what is an amount or base64.
     """
     field = find_field(subject, path)
-    if field is None or not (isinstance(asked, (Mapping, list)) or _is_same(field.value, asked)):
+    if field is None or not (isinstance(asked, (Mapping, list)) or is_same_at(field.node, (), field.value, asked)):
         return False
-    return field.node is None or field.node.format != "byte" or not is_without_breaks(asked, given)
+    is_base64 = field.node is not None and field.node.format == "byte"
+    return not (is_same_at(field.node, (), asked, given) or (is_base64 and is_without_breaks(asked, given)))
 
 
 def _name_answer(subject: RiskSubject, path: PlainPath, kept: dict[PlainPath, bool]) -> str:
