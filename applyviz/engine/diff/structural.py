@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import NamedTuple, TypeAlias
 
 from applyviz.engine.objects.paths import FieldPath, PathElement
@@ -22,14 +21,6 @@ from applyviz.engine.schema.walk import MISSING, collect_entry, collect_leaves, 
 _Leaves: TypeAlias = dict[FieldPath, JSONValue]
 _Entries: TypeAlias = dict[PathElement, JSONValue]
 _is_texts = frozenset({str}).issuperset
-
-_DURATION = re.compile(r"[+-]?(?:(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:ns|us|µs|ms|s|m|h))+")
-_DURATION_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)")
-_SECONDS = {"ns": Decimal("1e-9"), "us": Decimal("1e-6"), "µs": Decimal("1e-6"), "ms": Decimal("1e-3")} | {
-    "s": Decimal(1),
-    "m": Decimal(60),
-    "h": Decimal(3600),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,17 +107,14 @@ class _Differences(NamedTuple):
 
 
 def is_equal_in_meaning(left: JSONValue, right: JSONValue) -> bool:
-    """Return whether two scalars are the same quantity (`0.5` and `500m`) or duration (`60s` and `1m`)."""
+    """Return whether two scalars are the same quantity: `0.5` and `500m`."""
     if isinstance(left, bool) or isinstance(right, bool):
         return False
     try:
         amounts = [read_amount(v) for v in (left, right)]
-        if None not in amounts:
-            return amounts[0] == amounts[1]
-        spans = [_read_duration(v) for v in (left, right)]
     except ArithmeticError:  # a number that is too large or too small to be one
         return False
-    return None not in spans and spans[0] == spans[1]
+    return None not in amounts and amounts[0] == amounts[1]
 
 
 def is_same_at(root: Node | None, path: FieldPath, left: JSONValue, right: JSONValue) -> bool:
@@ -146,10 +134,3 @@ def is_same_at(root: Node | None, path: FieldPath, left: JSONValue, right: JSONV
 def is_without_breaks(text: JSONValue, other: JSONValue) -> bool:
     """Return whether the other value is a text without its line breaks: the server stores base64 without them."""
     return isinstance(text, str) and "\n" in text and re.sub(r"[\r\n]", "", text) == other
-
-
-def _read_duration(value: JSONValue) -> Decimal | None:
-    if not isinstance(value, str) or not _DURATION.fullmatch(value):
-        return None
-    total = sum((Decimal(n) * _SECONDS[unit] for n, unit in _DURATION_PART.findall(value)), Decimal(0))
-    return -total if value.startswith("-") else total

@@ -113,9 +113,6 @@ def test_no_object_has_no_leaves():
         ("1Ki", 1024),
         ("100u", "0.1m"),
         ("2E", "2e18"),
-        ("60s", "1m0s"),
-        ("1.5h", "90m"),
-        ("-1s", "-1000ms"),
     ],
 )
 def test_amounts_are_equal_in_meaning(left, right):
@@ -125,7 +122,18 @@ def test_amounts_are_equal_in_meaning(left, right):
 @pytest.mark.parametrize(
     ("left", "right"),
     [
-        *[("1", "2"), ("1m", "1s"), ("a", "b"), (True, 1), ("", "0"), ("1Gi", "1G"), (None, 0), ({}, "0"), ("1h", "x")],
+        *[
+            ("1", "2"),
+            ("1m", "1s"),
+            ("a", "b"),
+            (True, 1),
+            ("", "0"),
+            ("1Gi", "1G"),
+            (None, 0),
+            ({}, "0"),
+            ("1h", "x"),
+            ("60s", "1m0s"),
+        ],
         *[("1e99999999999999999999", "1"), ("1" * 30 + "1", "1" * 30 + "2")],
     ],
 )
