@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from applyviz.conformance.inputs import Planned
 from applyviz.engine.objects.values import JSONObject
-from applyviz.engine.planning.model.plan import PlannedObject
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
 
 
 def renumbers_pods(planned: Planned) -> bool:
-    """Return whether a write makes a live StatefulSet count from another number, so that one of its pods goes."""
+    """Return whether an update makes a live StatefulSet count from another number, so that one of its pods goes.
+
+    - All pods of a StatefulSet that is deleted and created again go, whatever their numbers are.
+    """
     versions, change = planned.change.versions, planned.change
-    is_written = change.has_effect and versions.live is not None and versions.after is not None
+    is_updated = change.has_effect and change.operation is not Operation.REPLACE
+    is_written = is_updated and versions.live is not None and versions.after is not None
     if (change.ref.gvk.group, change.ref.gvk.kind) != ("apps", "StatefulSet") or not is_written:
         return False
     before, after = (_read(obj or {}) for obj in (versions.live, versions.after))

@@ -9,6 +9,7 @@ from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.model.summary import summarize
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Propagation, Replacement
 from applyviz.engine.risks.deletions import ADDRESS_LOST
+from applyviz.engine.risks.replaced_pods import PODS_RENUMBERED
 from applyviz.engine.risks.restarts import PODS_RESTART
 from applyviz.engine.risks.sentences import describe_risk
 from applyviz.sandbox.api.estimates import EstimatingServer
@@ -143,6 +144,19 @@ def test_orphaned_pods_are_scaled_to_zero_only_by_a_workload_that_adopts_them(la
     change = replace_object(STATEFUL_SET, after, propagation=Propagation.ORPHAN)
 
     assert summarize((change,)).scaled_down == ((change.ref,) if is_adopting else ())
+
+
+@pytest.mark.parametrize(
+    ("label", "propagation", "is_renumbered"),
+    [("a", Propagation.BACKGROUND, False), ("a", Propagation.ORPHAN, True), ("b", Propagation.ORPHAN, False)],
+)
+def test_only_pods_that_stay_are_renumbered(label, propagation, is_renumbered):
+    """All pods of a deleted StatefulSet go; of adopted ones, those whose numbers the new one does not want."""
+    after = STATEFUL_SET.replace("first", "second\n  ordinals: {start: 2}").replace("app: a", f"app: {label}")
+
+    change = replace_object(STATEFUL_SET, after, propagation=propagation)
+
+    assert (PODS_RENUMBERED in [one.kind for one in change.risks]) is is_renumbered
 
 
 @pytest.mark.parametrize(

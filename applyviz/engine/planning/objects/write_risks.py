@@ -25,13 +25,13 @@ from applyviz.engine.risks.lists import ORDER_CHURN, SHARED_MERGE_KEY
 from applyviz.engine.risks.model import Risk, RiskLevel
 from applyviz.engine.risks.planning.ownership import FORCED
 from applyviz.engine.risks.removals import REMOVAL_WILL_NOT_HAPPEN
-from applyviz.engine.risks.replaced_pods import find_replaced, is_adopting
+from applyviz.engine.risks.replaced_pods import PODS_RENUMBERED, find_replaced, is_adopting
 from applyviz.engine.risks.restarts import PODS_RESTART, TEMPLATE_WAITS
 from applyviz.engine.risks.rules import sort_risks
 from applyviz.engine.risks.set_context import BELONGS_TO_OTHER, KOPS_ADDON
 from applyviz.engine.risks.topology import TOPOLOGY_CHANGED
 
-_OF_ROLLOUTS = (PODS_RESTART, TEMPLATE_WAITS)
+_OF_ROLLOUTS = (PODS_RESTART, TEMPLATE_WAITS, PODS_RENUMBERED)
 _OF_UPDATES = frozenset(
     (
         *(*_OF_ROLLOUTS, ADDRESS_LOST, IMMUTABLE_FIELD, DEFAULTED_SIBLING, NO_LAST_APPLIED, SHARED_MERGE_KEY),
