@@ -22,7 +22,12 @@ def renumbers_pods(planned: Planned) -> bool:
     if (change.ref.gvk.group, change.ref.gvk.kind) != ("apps", "StatefulSet") or not is_written:
         return False
     before, after = (_read(obj or {}) for obj in (versions.live, versions.after))
-    return before[0] != after[0] and count_staying(versions.live, versions.after) < before[1]
+    return before[0] != after[0] and loses_pods(versions.live, versions.after)
+
+
+def loses_pods(live: JSONObject | None, after: JSONObject | None) -> bool:
+    """Return whether a pod of a live StatefulSet has a number that it does not want afterwards."""
+    return count_staying(live, after) < _read(live or {})[1]
 
 
 def name_deleted(change: PlannedObject) -> str:

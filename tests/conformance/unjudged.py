@@ -7,7 +7,6 @@ _OTHERS = "it is about other objects of the set or the cluster; its cases are in
 _DELETION = "no input deletes; its cases are in `tests/engine/risks` and `tests/engine/planning`"
 _WHOLE = "it is a risk of a whole plan or of a choice of its author"
 _EARLIER = "it is about a definition as it was, or about a webhook, and no input has one; cases: `tests/cases/risks`"
-_LATER = "it is about what controllers do later; its cases are in `tests/cases/risks`"
 UNJUDGED: Mapping[str, str] = {
     **dict.fromkeys(
         ("retyped-value", "duplicate-key", "invisible-characters"),
@@ -37,6 +36,5 @@ UNJUDGED: Mapping[str, str] = {
         ),
         _WHOLE,
     ),
-    "ends-objects": _LATER,
     **dict.fromkeys(("topology-changed", "conversion-not-asked"), _EARLIER),
 }
