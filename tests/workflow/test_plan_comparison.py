@@ -277,6 +277,24 @@ def test_open_page_is_given_another_header_once_somebody_acted(team, plan):
     assert "Go to plan 2" in other
     assert '<div id="live-bar" hidden></div>' in other
     assert "hx-trigger" not in other.partition("<hx-partial")[0], "a plan that is not open is not asked for again"
+    assert 'id="overview"' not in other, "other tabs have no Overview"
+
+
+def test_open_overview_no_longer_offers_a_run_of_a_superseded_plan(team, plan):
+    acknowledge_all(plan, team.bob)
+    open_dangers(plan, team.bob)
+    approving.approve_plan(plan, by=team.bob, digest=plan.digest)
+    base = [plan.review.number, plan.number]
+    page = browser(team.bob).get(reverse("reviews:show-overview", args=base)).content.decode()
+    shown = page.partition('id="shown-header" value="')[2].partition('"')[0]
+
+    reviews.replan_review(plan.review, by=team.alice, seen=plan)
+    asked = f"{reverse('reviews:live-comparison', args=base)}?bar=live-bar&header={shown}&tab=overview"
+    other = browser(team.bob).get(asked, headers=HTMX).content.decode()
+
+    assert "Schedule run…" in page
+    assert 'id="overview"' in other
+    assert "Schedule run…" not in other
 
 
 def test_approved_plan_is_not_said_to_be_ready_where_live_differs(team, plan):

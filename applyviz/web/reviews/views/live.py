@@ -8,9 +8,11 @@ from django.shortcuts import redirect, render
 from applyviz.records.models import Plan
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
 from applyviz.web.reviews.pages.live_bar import present_live_bar
+from applyviz.web.reviews.pages.overview_tab import present_overview
 from applyviz.web.reviews.pages.plan_context import read_context
 from applyviz.web.reviews.pages.review_header import present_header
 from applyviz.web.reviews.pages.strip import present_strip
+from applyviz.web.reviews.pages.tabs import ReviewTab
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.live import plan_comparison
 from applyviz.workflow.plans import planner
@@ -22,7 +24,8 @@ BARS = ("live-bar", "live-bar-sheet")
 def show_comparison(request: PageRequest, number: int, plan: int) -> HttpResponse:
     """Ask for a comparison when the last one is a minute old, and show the bar; without script, the review.
 
-    - A page that shows another header than is due, because somebody acted meanwhile, is given that header too.
+    - The request names the header that the page shows. If the header has changed since, the answer also replaces the
+      header, the strip and the Overview.
     """
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     plan_comparison.request_comparison(found)
@@ -30,15 +33,19 @@ def show_comparison(request: PageRequest, number: int, plan: int) -> HttpRespons
         return redirect("reviews:show-plan", number, plan)
     bar = present_live_bar(found, for_user=request.user, is_first=False)
     chosen = request.GET.get("bar", "")
-    parts = {"live": bar, "bar_id": chosen if chosen in BARS else BARS[0], **_find_other_header(request, found)}
+    parts = {"live": bar, "bar_id": chosen if chosen in BARS else BARS[0], **_find_new_parts(request, found)}
     return render(request, "reviews/_live_answer.html", parts)
 
 
-def _find_other_header(request: PageRequest, plan: Plan) -> dict[str, object]:
-    """Return the header and the strip if the page shows another header; it names the one that it shows."""
+def _find_new_parts(request: PageRequest, plan: Plan) -> dict[str, object]:
+    """Return the header, the strip and, on that tab, the Overview if the page shows an outdated header."""
     shown = request.GET.get("header", "")
     if not shown:
         return {}
     context = read_context(plan, for_user=request.user)
     header = present_header(context, context.state)
-    return {} if header.mark == shown else {"header_line": header, "strip": present_strip(context)}
+    if header.mark == shown:
+        return {}
+    is_overview = request.GET.get("tab", "") == ReviewTab.OVERVIEW
+    overview = present_overview(context) if is_overview else None
+    return {"header_line": header, "strip": present_strip(context), "overview": overview}
