@@ -1,4 +1,4 @@
-"""A session that ends while somebody types: the form says so, keeps everything, and is sent after another sign-in."""
+"""A session ends while a person types: the form says so, keeps the input, and can be sent after a new sign-in."""
 
 import re
 
@@ -48,6 +48,37 @@ def test_form_is_kept_and_sent_after_a_sign_in_in_another_tab(sign_in, product, 
 
     page.wait_for_url(re.compile(r"/reviews/\d+/"))
     expect(page.get_by_role("heading", level=1)).to_contain_text("Kept")
+
+
+def test_refused_form_is_kept_too(sign_in, sessions):
+    page = sign_in("alice", is_let_in=False)
+    sessions.pop("alice")
+    page.goto("/reviews/new/")
+    page.get_by_label("Title").fill("Refused")
+    page.get_by_label("Paste").fill("kind: [")
+    with page.expect_response(lambda answer: answer.status == 422):
+        page.get_by_role("button", name="Create plan").click()
+    expect(page.get_by_text("1 problem in the manifests")).to_be_visible()
+    page.context.clear_cookies(name=SESSION)
+    page.get_by_role("button", name="Create plan").click()
+
+    expect(page.locator("form [data-signed-out]").get_by_text("your session has ended")).to_be_visible()
+    expect(page.get_by_label("Paste")).to_have_value("kind: [")
+
+
+def test_form_is_busy_until_the_server_answers(sign_in):
+    page = sign_in("alice")
+    page.goto("/reviews/new/")
+    page.get_by_label("Title").fill("Slow")
+    page.get_by_label("Paste").fill(MANIFEST)
+    held = []
+    page.route("**/account/", lambda asked: held.append(asked))
+    page.get_by_role("button", name="Create plan").click(no_wait_after=True)
+
+    expect(page.locator("form[aria-busy=true] button[data-sending]")).to_have_text("Create plan")
+    expect(page).to_have_url(re.compile("/reviews/new/$"))
+    held[0].continue_()
+    page.wait_for_url(re.compile(r"/reviews/\d+/"))
 
 
 def test_part_that_is_asked_for_says_that_the_session_ended(sign_in, sessions):

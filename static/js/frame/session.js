@@ -1,20 +1,20 @@
 /**
- * Keeps what was typed when a session ends: a form with text is sent only once the session is known to live, else the
- * form says what to do and stays as it is. After a sign-in in another tab it is sent with the token of that session.
+ * Keeps what was typed when a session ends. Before a form with text or files is sent, the script asks whether the session
+ * is still valid. If it is not, the form stays as it is and says what to do. After a sign-in in another tab, the form can
+ * be sent: it takes the token of the new session.
  */
 const PATIENCE = 4000;
 const TYPED = "textarea, input:not([type]), input[type=text], input[type=search], input[type=url], input[type=number]";
 const person = document.querySelector("[data-person]");
 const notice = document.querySelector("[data-signed-out]");
-const asking = new WeakSet();
 const known = new WeakSet();
 
+/** A form that was refused has what was typed as its default values, so any text counts. */
 function hasText(form) {
-  const all = [...form.elements];
-  return all.some((one) => (one.matches(TYPED) ? one.value !== one.defaultValue : one.matches("[type=file]") && one.files.length > 0));
+  return [...form.elements].some((one) => (one.matches(TYPED) ? one.value !== "" : one.matches("[type=file]") && one.files.length > 0));
 }
 
-/** "here", "gone" or "other"; "unknown" when nothing answers, and then the form is sent as if nothing was asked. */
+/** Returns "here", "gone" or "other", or "unknown" without an answer in time: the form is then sent without a check. */
 async function ask() {
   try {
     const answer = await fetch(person.href, { cache: "no-store", redirect: "manual", signal: AbortSignal.timeout(PATIENCE) });
@@ -44,9 +44,11 @@ function show(state, form) {
 }
 
 async function send(form, submitter) {
-  asking.add(form);
+  form.setAttribute("aria-busy", "true"); // busy.js stops a second submit meanwhile
+  if (submitter) submitter.dataset.sending = "";
   const state = await ask();
-  asking.delete(form);
+  form.removeAttribute("aria-busy");
+  if (submitter) delete submitter.dataset.sending;
   show(state, form);
   if (state === "gone" || state === "other") return;
   known.add(form);
@@ -55,14 +57,13 @@ async function send(form, submitter) {
 
 document.addEventListener("submit", (event) => {
   const form = event.target;
-  if (!person || form.method !== "post" || known.delete(form)) return;
-  if (!asking.has(form) && !hasText(form)) return;
+  if (!person || form.method !== "post" || form.ariaBusy === "true" || known.delete(form) || !hasText(form)) return;
   event.preventDefault();
   event.stopImmediatePropagation();
-  if (!asking.has(form)) send(form, event.submitter);
+  send(form, event.submitter);
 }, true);
 
-/** A part of the page that is asked for again and again says so too; what the page shows may be old. */
+/** Says so as well when a part of the page can no longer be loaded, because what the page shows may be outdated. */
 document.addEventListener("htmx:response:error", (event) => {
   if (person && notice.hidden && event.detail?.ctx?.response?.status === 401) show("gone");
 });
