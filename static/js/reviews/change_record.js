@@ -1,6 +1,5 @@
 /**
- * Folds what is long in a change record, as long as it is on the screen: a printed page has all of it. Without script
- * nothing is folded.
+ * Folds long changes of a change record on the screen and unfolds them for printing. Without script, nothing is folded.
  */
 const folds = [...document.querySelectorAll("[data-fold]")];
 const note = document.querySelector("[data-folding]");

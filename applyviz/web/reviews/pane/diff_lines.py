@@ -319,7 +319,7 @@ def _is_short(value: JSONValue) -> bool:
 
 
 def _has_more(value: JSONValue, left: list[int]) -> bool:
-    """Return whether a value has more names, entries and scalars than are left, each of which takes a character."""
+    """Return whether a value has more than `left` nodes; each node takes at least one character."""
     left[0] -= 1
     if isinstance(value, Mapping):
         return left[0] < 0 or any(_has_more(item, left) for item in value.values())
@@ -329,13 +329,16 @@ def _has_more(value: JSONValue, left: list[int]) -> bool:
 
 
 class DifferingLine(NamedTuple):
-    """One differing line at a path, which is presented only where it is shown; it loses `shared` of its indentation."""
+    """A differing line that is rendered only if it is shown.
+
+    - `shared`: the number of characters of indentation that all lines share; `present` removes them.
+    """
 
     row: PairedRow
     shared: int
 
     def present(self) -> DiffRow:
-        """Return the line as it is printed."""
+        """Return the line as pages show it."""
         return DiffRow(self.row.state.value, self._present(self.row.before), self._present(self.row.after))
 
     def _present(self, line: DiffLine | None) -> Side | None:

@@ -229,11 +229,11 @@ def _find_values(change: PlannedObject, reason: FieldReason) -> tuple[JSONValue,
 
 
 class RowParts(NamedTuple):
-    """What rows have besides their path, their reason and their owners.
+    """The optional parts of rows.
 
-    - `has_versions`: rows can be opened, so they have the marks of their versions; without them, differing lines stand
-      for the values.
-    - `has_lines`: long values have their differing lines.
+    - `has_versions`: rows include the marks of their versions, which an opened row shows. Without them, a row with
+      differing lines has no values.
+    - `has_lines`: rows of long values include the differing lines.
     """
 
     has_versions: bool = True

@@ -75,9 +75,9 @@ def _approve(request: PageRequest, plan: Plan, form: ApprovalForm) -> HttpRespon
 
 
 def _try_to_approve(request: PageRequest, plan: Plan, form: ApprovalForm) -> HttpResponse | None:
-    """Approve; what is not possible any more is an error of the form, which keeps what was typed.
+    """Approve the plan; if that is no longer possible, add the reason to the form, which keeps its input.
 
-    - A form that was shown for another digest is refused: nobody can approve with it what it did not show.
+    - Raises `NotPossibleError` if the form was shown for another digest.
     """
     try:
         return _approve(request, plan, form)
