@@ -89,3 +89,18 @@ def test_part_that_is_asked_for_says_that_the_session_ended(sign_in, sessions):
     page.locator("#pane").get_by_role("link", name="Diff", exact=True).click()
 
     expect(page.locator(".lost[data-signed-out]").get_by_text("your session has ended")).to_be_visible()
+
+
+def test_notice_stays_below_the_bar_of_a_phone(sign_in, sessions):
+    page = sign_in("bob", is_let_in=False)
+    sessions.pop("bob")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto("/reviews/2/plans/1/changes/?only=4&view=diff")
+    page.context.clear_cookies(name=SESSION)
+    page.locator("[data-line-comments]").get_by_role("link", name="on lines").click()
+    notice = page.locator(".lost[data-signed-out]")
+    expect(notice).to_be_visible()
+    page.evaluate("scrollTo({top: document.documentElement.scrollHeight, behavior: 'instant'})")
+
+    bar = page.locator(".title-bar").bounding_box()
+    assert notice.bounding_box()["y"] >= bar["y"] + bar["height"]
