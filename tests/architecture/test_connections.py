@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import yaml
+from tests.yaml_files import read_yaml
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,7 +23,7 @@ def _count(service: dict[str, Any]) -> int:
 
 
 def test_connections_of_all_processes_fit():
-    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    services = read_yaml(ROOT / "docker-compose.yml")["services"]
     ours = {name: _count(service) for name, service in services.items() if name not in ("postgres", "redis")}
 
     assert ours["worker-runs"] == 24
@@ -31,7 +31,7 @@ def test_connections_of_all_processes_fit():
 
 
 def test_each_process_that_works_proves_that_it_does():
-    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    services = read_yaml(ROOT / "docker-compose.yml")["services"]
     for name in ("worker-runs", "worker-plans", "worker-short", "beat"):
         service = services[name]
         assert service["environment"]["APPLYVIZ_PULSE_FILE"] in service["healthcheck"]["test"][1]

@@ -9,6 +9,7 @@ import yaml
 from applyviz.clusters import live
 from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.objects.exchange import Request
+from tests.yaml_files import read_yaml
 
 
 def write(tmp_path, **user):
@@ -66,7 +67,7 @@ def test_credential_of_a_plugin_is_renewed_when_it_has_expired(tmp_path, expires
     words = ["-c", PLUGIN, str(runs), expires]
     plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": sys.executable, "args": words}
     path = Path(write(tmp_path))
-    config = yaml.safe_load(path.read_text())
+    config = read_yaml(path)
     config["users"][0]["user"] = {"exec": plugin}
     path.write_text(yaml.safe_dump(config))
     transport = live.from_own_context("plain", path=str(path))

@@ -18,7 +18,6 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -28,6 +27,7 @@ from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.schema.builtin import bundled
 from tests.controlplane.binaries import find_binaries
 from tests.controlplane.controlplane import ADMIN_TOKEN, ControlPlane
+from tests.yaml_files import read_yaml
 
 JSONObject = dict[str, Any]
 NAMESPACE = "default"
@@ -104,7 +104,7 @@ def record(asker: Asker, entry: JSONObject) -> JSONObject:
 
 
 def main() -> None:
-    entries = yaml.safe_load(Path(__file__).with_name("fixed-fields.yaml").read_text(encoding="utf-8"))
+    entries = read_yaml(Path(__file__).with_name("fixed-fields.yaml"))
     with ControlPlane(find_binaries()) as plane:
         asker = Asker(plane)
         found = [record(asker, entry) for entry in entries]

@@ -17,6 +17,7 @@ import yaml
 
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.schema.builtin import bundled
+from tests.yaml_files import read_yaml
 
 FILE = Path(__file__).parent / "playground-kinds.yaml"
 RULES = Path(__file__).parent / "playground-rules.yaml"
@@ -36,7 +37,7 @@ def list_kind_inputs(seed: str = "") -> Iterator[JSONObject]:
 
     - A seed takes others, and half as many; none that is taken without one.
     """
-    written = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    written = read_yaml(FILE)
     for kind in written["kinds"]:
         definition = written["definitions"].get(kind.get("definition"), "")
         yield from place_inputs(kind["object"], definition, _list_inputs(kind["object"], kind["fields"], seed))
@@ -44,7 +45,7 @@ def list_kind_inputs(seed: str = "") -> Iterator[JSONObject]:
 
 def list_rule_inputs() -> Iterator[JSONObject]:
     """Return the inputs of `playground-rules.yaml`: each value in a new object and as a change."""
-    for kind in yaml.safe_load(RULES.read_text(encoding="utf-8"))["kinds"]:
+    for kind in read_yaml(RULES)["kinds"]:
         yield from place_inputs(kind["object"], "", _list_refusals(kind["object"], kind["fields"]))
 
 

@@ -34,6 +34,7 @@ from tests.controlplane.controlplane import ControlPlane, Server
 from tests.controlplane.fixed_fields import Asker
 from tests.controlplane.kubectl_side import wait_until_established
 from tests.controlplane.playground_kinds import list_kind_inputs, list_rule_inputs, place_inputs
+from tests.yaml_files import read_yaml
 
 HERE = Path(__file__).parent
 FILE = "playground.jsonl.gz"
@@ -51,13 +52,13 @@ Fields = Mapping[str, Any]
 
 def list_inputs() -> Iterator[Input]:
     """Return the inputs by hand, and those of one field at a time."""
-    yield from yaml.safe_load((HERE / "playground-inputs.yaml").read_text())["inputs"]
-    yield from _list_rows(yaml.safe_load((HERE / "playground-fields.yaml").read_text()))
+    yield from read_yaml(HERE / "playground-inputs.yaml")["inputs"]
+    yield from _list_rows(read_yaml(HERE / "playground-fields.yaml"))
 
 
 def list_everyday_inputs() -> Iterator[Input]:
     """Return everyday inputs, object by object; new objects use one of the modes."""
-    written = yaml.safe_load((HERE / "playground-everyday.yaml").read_text(encoding="utf-8"))
+    written = read_yaml(HERE / "playground-everyday.yaml")
     for name, obj in written["objects"].items():
         fields = [one for one in written["fields"] if one["object"] == name]
         rows = (dict(one) for one in _list_rows({**written, "fields": fields}, is_new_once=True))
@@ -66,8 +67,8 @@ def list_everyday_inputs() -> Iterator[Input]:
 
 def list_further_inputs() -> Iterator[Input]:
     """Return further inputs, object by object; their objects are those of the everyday inputs and some more."""
-    everyday = yaml.safe_load((HERE / "playground-everyday.yaml").read_text(encoding="utf-8"))
-    further = yaml.safe_load((HERE / "playground-further.yaml").read_text(encoding="utf-8"))
+    everyday = read_yaml(HERE / "playground-everyday.yaml")
+    further = read_yaml(HERE / "playground-further.yaml")
     written = {part: {**everyday[part], **further[part]} for part in ("objects", "definitions")}
     for name, obj in written["objects"].items():
         fields = [one for one in further["fields"] if one["object"] == name]

@@ -26,9 +26,10 @@ from tests.controlplane.binaries import find_binaries
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.proxying import Recorder
 from tests.controlplane.record import tell, write_story
+from tests.yaml_files import read_yaml
 
 HERE = Path(__file__).parent
-MODELS: list[dict[str, Any]] = yaml.safe_load((HERE / "wandering.yaml").read_text(encoding="utf-8"))
+MODELS: list[dict[str, Any]] = read_yaml(HERE / "wandering.yaml")
 DEFINITION = (HERE / "wandering-definition.yaml").read_text(encoding="utf-8")
 ABSENT = "ABSENT"
 _GROUP = "wander.example.com"

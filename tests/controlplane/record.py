@@ -27,6 +27,7 @@ import yaml
 from tests.controlplane.binaries import KUBERNETES_VERSION, find_binaries
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.proxying import ANNOUNCE, JSONObject, Recorder
+from tests.yaml_files import read_yaml
 
 _STEP_SECONDS = 600
 # Stands before the real kubectl in PATH: tells its arguments, what it is fed, and the files of that moment.
@@ -65,7 +66,7 @@ def read_scenarios(paths: list[Path]) -> Iterator[JSONObject]:
     """All scenarios of the files, or of the YAML files of folders."""
     for path in paths:
         for file in sorted(path.glob("*.yaml")) if path.is_dir() else [path]:
-            yield from yaml.safe_load(file.read_text(encoding="utf-8"))
+            yield from read_yaml(file)
 
 
 def _encode(file: str | Mapping[str, str]) -> bytes:

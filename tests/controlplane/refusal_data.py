@@ -13,11 +13,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-import yaml
-
 from applyviz.engine.objects.exchange import APPLY_PATCH, JSON, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from tests.controlplane.breaking import Wire
 from tests.controlplane.refusal_sides import FOLDER, Reply, Side, list_places
+from tests.yaml_files import read_yaml
 
 DATA = FOLDER.parent / "sandbox" / "data"
 NAMED, SAMPLE = DATA / "named.json", DATA / "sample.jsonl.gz"
@@ -29,7 +28,7 @@ _WHAT_VARIES = re.compile(r'"(?:[^"\\]|\\.)*"|\d+|map\[.*\]|\{.*\}|[a-z]\w*(?:\.
 def list_named() -> list[tuple[str, Wire]]:
     """The named requests."""
     files = [FOLDER / name for name in ("refusal-named.yaml", "refusal-requests.yaml")]
-    entries = [entry for file in files for entry in yaml.safe_load(file.read_text(encoding="utf-8"))]
+    entries = [entry for file in files for entry in read_yaml(file)]
     collections = {place.collection.rpartition("/")[2]: place.collection for place in list_places()}
     return [(entry["name"], _make_wire(entry, collections)) for entry in entries]
 

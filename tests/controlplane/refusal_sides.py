@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-import yaml
-
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.schema.builtin import bundled
 from applyviz.sandbox.api.http import HttpFace
@@ -23,6 +21,7 @@ from applyviz.sandbox.api.server import Sandbox
 from applyviz.sandbox.storage.store import MemoryStore
 from tests.controlplane.breaking import Place, Wire
 from tests.controlplane.controlplane import ADMIN_TOKEN, ControlPlane
+from tests.yaml_files import read_yaml
 
 FOLDER = Path(__file__).parent
 _WARNING = re.compile(r'299 - "(.*)"\Z')
@@ -102,7 +101,7 @@ class SandboxSide:
 
 def load_objects() -> list[dict[str, Any]]:
     """The objects that are broken."""
-    found: list[dict[str, Any]] = yaml.safe_load((FOLDER / "refusal-objects.yaml").read_text(encoding="utf-8"))
+    found: list[dict[str, Any]] = read_yaml(FOLDER / "refusal-objects.yaml")
     return found
 
 
@@ -122,7 +121,7 @@ def _find_collection(obj: dict[str, Any]) -> str:
 
 
 def _list_setup() -> Iterator[Wire]:
-    definitions = yaml.safe_load((FOLDER / "refusal-definitions.yaml").read_text(encoding="utf-8"))
+    definitions = read_yaml(FOLDER / "refusal-definitions.yaml")
     for definition in definitions:
         yield _post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
     for place in list_places():

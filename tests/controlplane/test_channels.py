@@ -25,6 +25,7 @@ from tests.controlplane.product import Product
 from tests.controlplane.stories import Files
 from tests.controlplane.whole_cluster import find_untrue, list_all
 from tests.web.api.test_api import Program
+from tests.yaml_files import read_yaml
 
 CHANNEL = "bootstrap-channel.yaml"
 KOPS = ApplyOptions(field_manager="kops")
@@ -50,7 +51,7 @@ def _untie(text: str) -> str:
 
 def read_channel(folder: Path) -> tuple[Files, list[dict[str, object]]]:
     """The files of a channel, with the hashes of what was changed here, and its entries."""
-    published = yaml.safe_load((folder / CHANNEL).read_text())
+    published = read_yaml(folder / CHANNEL)
     entries = published["spec"]["addons"]
     files: Files = {}
     for entry in entries:

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-import yaml
 
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
@@ -20,6 +19,7 @@ from tests.controlplane.comparison import compare, make_comparable, read_objects
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.product import Product
 from tests.edge import JOBS, RELEASES, write_release
+from tests.yaml_files import read_yaml
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.django_db]
 MANAGERS = {ApplyMode.CLIENT: "kubectl-client-side-apply", ApplyMode.SERVER: "applyviz"}
@@ -39,7 +39,7 @@ def cleaned(plane: ControlPlane, *prefixes: str) -> Iterator[None]:
 
 def complete_webhook(plane: ControlPlane, prefix: str) -> None:
     """What the admission Job does: it writes a certificate into the webhook; here, that of the API server."""
-    (cluster,) = yaml.safe_load(plane.kubeconfig.read_text())["clusters"]
+    (cluster,) = read_yaml(plane.kubeconfig)["clusters"]
     bundle = cluster["cluster"]["certificate-authority-data"]
     patch = json.dumps([{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": bundle}])
     name = f"{prefix}-admission"

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from django.test import Client
 
 from applyviz.engine.explain.fields import CHANGING
@@ -36,9 +35,10 @@ from tests.controlplane.pages import (
 from tests.controlplane.product import Product
 from tests.controlplane.takeover import Takeover, install, name_change
 from tests.controlplane.test_pages import exists, has_pods, read_observed
+from tests.yaml_files import read_yaml
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.django_db, pytest.mark.long]
-CASES = {case["kind"]: case for case in yaml.safe_load((Path(__file__).parent / "kinds.yaml").read_text())}
+CASES = {case["kind"]: case for case in read_yaml(Path(__file__).parent / "kinds.yaml")}
 CLIENT_SIDE = "client-side"
 HOWS = [*ResolutionKind, CLIENT_SIDE]
 

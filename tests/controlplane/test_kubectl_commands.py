@@ -20,9 +20,10 @@ from applyviz.sandbox.api.server import Sandbox
 from applyviz.sandbox.storage.store import MemoryStore
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.test_sandbox_kubectl import make_handler
+from tests.yaml_files import read_yaml
 
-COMMANDS: list[str] = yaml.safe_load(Path(__file__).with_name("kubectl-commands.yaml").read_text())
-ON_MANIFESTS: list[str] = yaml.safe_load(Path(__file__).with_name("kubectl-manifests.yaml").read_text())
+COMMANDS: list[str] = read_yaml(Path(__file__).with_name("kubectl-commands.yaml"))
+ON_MANIFESTS: list[str] = read_yaml(Path(__file__).with_name("kubectl-manifests.yaml"))
 WEB = """
 apiVersion: apps/v1
 kind: Deployment

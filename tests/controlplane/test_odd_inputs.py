@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
@@ -17,9 +16,10 @@ from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.product import Product
 from tests.controlplane.takeover import install
 from tests.controlplane.test_kinds import judge
+from tests.yaml_files import read_yaml
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.django_db, pytest.mark.long]
-CASES = yaml.safe_load((Path(__file__).parent / "odd-inputs.yaml").read_text())
+CASES = read_yaml(Path(__file__).parent / "odd-inputs.yaml")
 BOTH = [(number, mode) for number, case in enumerate(CASES) for mode in case.get("modes", ["client", "server"])]
 
 

@@ -16,6 +16,7 @@ from tests.controlplane import error_settings
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.error_settings import SETTINGS, Setting
 from tests.controlplane.test_contract import make_sender
+from tests.yaml_files import read_yaml
 
 pytestmark = pytest.mark.controlplane
 CASES = Path(__file__).parents[1] / "cases" / "explain" / "server-refusals.yaml"
@@ -168,6 +169,6 @@ def test_messages_of_a_real_server_are_understood(control_plane: ControlPlane, t
 
     if os.environ.get("APPLYVIZ_RECORD_REFUSALS"):
         rows = [{"kind": kind, "message": message} for kind, message in sorted(told.items()) if len(message) < 4000]
-        known = yaml.safe_load(CASES.read_text())
+        known = read_yaml(CASES)
         CASES.write_text(yaml.safe_dump({**known, "recorded": rows}, sort_keys=False, width=118, allow_unicode=True))
     assert {kind: (got, told[kind]) for kind, got in found.items() if got != kind} == {}

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from applyviz.engine.requests.options import Propagation
 from applyviz.guide.given_sets import SetQuery, SetTask
+from tests.yaml_files import read_yaml
 
 FILE = Path(__file__).parents[1] / "cases" / "playground" / "sets.yaml"
 TEXTS = ("manifest", "before", "cluster")
@@ -54,4 +53,4 @@ def place(text: str, space: str) -> str:
     )  # fmt: skip
 
 
-CASES = [SetCase(one["name"], one, one["expect"]) for one in yaml.safe_load(FILE.read_text(encoding="utf-8"))]
+CASES = [SetCase(one["name"], one, one["expect"]) for one in read_yaml(FILE)]

@@ -19,11 +19,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import yaml
-
 from tests.install.image import ROOT, Image
 from tests.ports import free_port
 from tests.services.servers import run_postgres, wait_for_port
+from tests.yaml_files import read_yaml
 
 STOP_SECONDS = 90
 NOWHERE = "127.0.0.1:1"
@@ -54,7 +53,7 @@ class Installation:
 
     def __init__(self, folder: Path, image: Image, *, webs: int) -> None:
         self.folder, self.image = folder, image
-        self.services: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+        self.services: dict[str, dict[str, Any]] = read_yaml(ROOT / "docker-compose.yml")["services"]
         self.ports = [free_port() for _ in range(webs)]
         self._addresses: dict[str, str] = {}
         self._processes: dict[str, subprocess.Popen[bytes]] = {}

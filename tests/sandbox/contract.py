@@ -22,6 +22,7 @@ from applyviz.engine.objects.exchange import (
     Answer,
     Request,
 )
+from tests.yaml_files import read_yaml
 
 _ALL_CASES = Path(__file__).parent.parent / "cases"
 CASES = _ALL_CASES / "sandbox"
@@ -43,7 +44,7 @@ def list_stories(folder: Path = CASES) -> list[str]:
 
 
 def load_story(name: str, folder: Path = CASES) -> dict[str, Any]:
-    return yaml.safe_load((folder / f"{name}.yaml").read_text())
+    return read_yaml(folder / f"{name}.yaml")
 
 
 class Teller:

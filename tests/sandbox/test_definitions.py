@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from applyviz.engine.objects.values import MutableObject
 from applyviz.kubernetes.v1_36.validation import definitions
 from applyviz.sandbox.schema.definition_schemas import check_schema
+from tests.yaml_files import read_yaml
 
-CASES = yaml.safe_load((Path(__file__).parent / "data" / "definitions.yaml").read_text())
+CASES = read_yaml(Path(__file__).parent / "data" / "definitions.yaml")
 PATH = "spec.validation.openAPIV3Schema"
 SPEC = f"{PATH}.properties[spec]"
 DEFINITION: MutableObject = {

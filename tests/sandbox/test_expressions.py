@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from applyviz.engine.objects.exchange import JSON, Request
 from applyviz.engine.objects.values import MutableObject
@@ -21,6 +20,7 @@ from applyviz.sandbox.schema.definition_schemas import check_schema
 from applyviz.sandbox.schema.rule_types import is_field_path
 from applyviz.sandbox.storage.store import MemoryStore
 from tests.pace import measure
+from tests.yaml_files import read_yaml
 
 FIELDS = {"min": INT, "max": INT, "name": STRING, "tags": list_of(STRING), "labels": map_of(STRING, STRING)}
 SELF = StaticType("selfType", (), FIELDS)
@@ -28,7 +28,7 @@ SCOPE = {"self": SELF, "oldSelf": optional_of(SELF)}
 SPEC = {"type": "object", "properties": {"min": {"type": "integer"}, "size": {"x-kubernetes-int-or-string": True}}}
 PATH = "spec.validation.openAPIV3Schema"
 PATH_OF_POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
-POLICIES = yaml.safe_load((Path(__file__).parent / "data" / "policy-expressions.yaml").read_text(encoding="utf-8"))
+POLICIES = read_yaml(Path(__file__).parent / "data" / "policy-expressions.yaml")
 RULES = f"{PATH}.properties[spec].x-kubernetes-validations[0]"
 
 

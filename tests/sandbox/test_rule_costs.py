@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from applyviz.sandbox.cel import library  # noqa: F401 - defines the functions of Kubernetes
 from applyviz.sandbox.cel.cost_estimates import MOST, estimate_cost
@@ -15,8 +14,9 @@ from applyviz.sandbox.cel.type_checker import find_kinds
 from applyviz.sandbox.schema.definition_schemas import check_schema
 from applyviz.sandbox.schema.rule_types import find_type
 from applyviz.sandbox.schema.value_sizes import find_least, find_most
+from tests.yaml_files import read_yaml
 
-RECORDED = yaml.safe_load((Path(__file__).parent / "data" / "rule-costs.yaml").read_text(encoding="utf-8"))
+RECORDED = read_yaml(Path(__file__).parent / "data" / "rule-costs.yaml")
 PATH = "spec.validation.openAPIV3Schema"
 AT = f"{PATH}.properties[spec].x-kubernetes-validations[0]"
 ADVICE = (

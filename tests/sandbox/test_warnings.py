@@ -9,8 +9,9 @@ from applyviz.engine.objects.exchange import MERGE_PATCH
 from applyviz.kubernetes.v1_36.validation.addresses import validate_network
 from applyviz.kubernetes.v1_36.warnings.pods import warn_of_claim
 from applyviz.sandbox.storage.resources import builtin_resources
+from tests.yaml_files import read_yaml
 
-RECORDED = yaml.safe_load((Path(__file__).parent / "data" / "warnings.yaml").read_text())
+RECORDED = read_yaml(Path(__file__).parent / "data" / "warnings.yaml")
 OBJECTS = list(yaml.safe_load_all((Path(__file__).parents[1] / "controlplane" / "kubectl-warnings.yaml").read_text()))
 NODE = 'spec.template.spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use "kubernetes.io/os" instead'
 

@@ -12,13 +12,13 @@ from types import TracebackType
 from typing import Self
 
 import psycopg
-import yaml
 
 from applyviz import sealing_keys
 from tests.keys import public_key_of
 from tests.ports import free_port
 from tests.services.forks import Forks
 from tests.services.servers import wait_for_port
+from tests.yaml_files import read_yaml
 
 ROOT = Path(__file__).parents[2]
 STOP_SECONDS = 90
@@ -35,7 +35,7 @@ class Team:
     def __init__(self, folder: Path, *, database: str, broker: str, has_web: bool = True) -> None:
         self.folder, self.port, self._database = folder, free_port(), database
         self.has_web, self.token = has_web, ""
-        self._services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+        self._services = read_yaml(ROOT / "docker-compose.yml")["services"]
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._forks: Forks | None = None
         opening = sealing_keys.make_opening_key()

@@ -10,7 +10,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-import yaml
 from django.conf import settings
 from django.core.management import call_command
 from django.utils import timezone
@@ -20,6 +19,7 @@ from applyviz.queue import TaskName
 from applyviz.records.models import ClusterScan, OutboxMessage
 from applyviz.workflow.live import scan_process, scans
 from tests.stories import Team, config_map
+from tests.yaml_files import read_yaml
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_whole_cluster_and_touched_objects_have_different_tasks_and_queues(db, s
 
 
 def test_compose_file_has_one_worker_for_every_queue():
-    services = yaml.safe_load((settings.BASE_DIR / "docker-compose.yml").read_text())["services"]
+    services = read_yaml(settings.BASE_DIR / "docker-compose.yml")["services"]
 
     commands = {name: one["command"] for name, one in services.items() if name.startswith("worker-")}
     queues = {name: words[words.index("--queues") + 1] for name, words in commands.items()}

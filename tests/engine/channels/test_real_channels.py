@@ -7,12 +7,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-import yaml
 
 from applyviz.engine.channels.choosing import choose
 from applyviz.engine.channels.model import Addon
 from applyviz.engine.channels.reading import read_addons, take_channel_apart
 from applyviz.engine.manifests.parse import parse_manifests
+from tests.yaml_files import read_yaml
 
 CASES = Path(__file__).parents[2] / "cases" / "channels"
 FIELDS = ("version", "id", "manifestHash", "systemGeneration")
@@ -34,7 +34,7 @@ def record(addon: Addon, fields: tuple[str, ...]) -> str:
     return json.dumps({name: value for name, value in zip(FIELDS, values, strict=True) if name in fields and value})
 
 
-@pytest.mark.parametrize("case", yaml.safe_load((CASES / "choices.yaml").read_text()), ids=lambda case: case["about"])
+@pytest.mark.parametrize("case", read_yaml(CASES / "choices.yaml"), ids=lambda case: case["about"])
 def test_choice_for_a_real_channel(case):
     addons = read_channel(case["channel"])
     installed = read_channel(case["installed"]) if "installed" in case else ()

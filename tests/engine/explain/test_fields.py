@@ -6,7 +6,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import yaml
 
 from applyviz.engine.explain.fields import explain
 from applyviz.engine.explain.patching import PATCH
@@ -21,11 +20,12 @@ from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.ownership.managed_fields import read_owners
 from applyviz.engine.ownership.server_side import apply
 from applyviz.engine.schema import builtin
+from tests.yaml_files import read_yaml
 
 FOLDER = Path(__file__).parents[2] / "cases" / "explain"
-CLIENT_SIDE = yaml.safe_load((FOLDER / "client-side.yaml").read_text())
-PATCHES = yaml.safe_load((FOLDER / "patches.yaml").read_text())
-SERVER_SIDE = yaml.safe_load((FOLDER / "server-side.yaml").read_text())
+CLIENT_SIDE = read_yaml(FOLDER / "client-side.yaml")
+PATCHES = read_yaml(FOLDER / "patches.yaml")
+SERVER_SIDE = read_yaml(FOLDER / "server-side.yaml")
 IDENTITY = {"apiVersion": "apps/v1", "kind": "Deployment"}
 KIND = builtin.bundled().find_kind(GroupVersionKind("apps", "v1", "Deployment"))
 SERVICE = builtin.bundled().find_kind(GroupVersionKind("", "v1", "Service"))

@@ -3,14 +3,12 @@
 from pathlib import Path
 
 import pytest
-import yaml
 
 from applyviz.engine.explain.server_refusals import find_refusal
 from applyviz.engine.explain.server_sentences import SENTENCES
+from tests.yaml_files import read_yaml
 
-CASES = yaml.safe_load(
-    (Path(__file__).parents[2] / "cases" / "explain" / "server-refusals.yaml").read_text(encoding="utf-8")
-)
+CASES = read_yaml(Path(__file__).parents[2] / "cases" / "explain" / "server-refusals.yaml")
 ALL = [*CASES["told"], *CASES["recorded"]]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import yaml
 
 from applyviz.engine.merge import patches
 from applyviz.engine.merge.shapes import GoTypeShape, OpenAPIv2Shape, PatchShape
@@ -16,11 +15,12 @@ from applyviz.engine.objects.values import clone
 from applyviz.engine.schema import builtin
 from applyviz.engine.schema.definitions import DefinitionSet
 from applyviz.engine.schema.nodes import SchemaNode
+from tests.yaml_files import read_yaml
 
 CASES = [
     case
     for file in sorted(Path(__file__).parents[2].joinpath("cases/merge").glob("strategic-*.yaml"))
-    for case in yaml.safe_load(file.read_text())
+    for case in read_yaml(file)
 ]
 DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 
@@ -277,7 +277,7 @@ def test_shapes_look_fields_up_in_their_own_way():
     assert OpenAPIv2Shape(None).map_rule("anything").strategy == ""
 
 
-APPLIED = yaml.safe_load(Path(__file__).parents[2].joinpath("cases/merge/apply.yaml").read_text())
+APPLIED = read_yaml(Path(__file__).parents[2].joinpath("cases/merge/apply.yaml"))
 
 
 @pytest.mark.parametrize("case", APPLIED, ids=[c["name"] for c in APPLIED])

@@ -6,11 +6,11 @@ import random
 from pathlib import Path
 
 import pytest
-import yaml
 
 from applyviz.engine.merge.sorting import sort_by_rank, sort_by_text
+from tests.yaml_files import read_yaml
 
-CASES = yaml.safe_load(Path(__file__).parents[2].joinpath("cases/merge/sorting.yaml").read_text())
+CASES = read_yaml(Path(__file__).parents[2].joinpath("cases/merge/sorting.yaml"))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: str(len(c["texts"])))

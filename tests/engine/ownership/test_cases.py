@@ -6,17 +6,17 @@ import copy
 from pathlib import Path
 
 import pytest
-import yaml
 
 from applyviz.conformance.ownership import Kinds, answer, compare_answers
+from tests.yaml_files import read_yaml
 
 FOLDER = Path(__file__).resolve().parents[2] / "cases" / "ownership"
-DEFINITIONS = yaml.safe_load((FOLDER / "definitions.yaml").read_text(encoding="utf-8"))
+DEFINITIONS = read_yaml(FOLDER / "definitions.yaml")
 CASES = [
     pytest.param(case, id=f"{path.stem}-{case['name']}")
     for path in sorted(FOLDER.glob("*.yaml"))
     if path.stem != "definitions"
-    for case in yaml.safe_load(path.read_text(encoding="utf-8"))
+    for case in read_yaml(path)
 ]
 
 

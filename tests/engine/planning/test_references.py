@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.errors import Conflict
@@ -30,8 +29,9 @@ from applyviz.engine.risks.sentences import render_risk
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.discovery import ResourceTable
 from tests.engine.planning.cluster import Box
+from tests.yaml_files import read_yaml
 
-CASES = yaml.safe_load((Path(__file__).parents[2] / "cases" / "references" / "risks.yaml").read_text())
+CASES = read_yaml(Path(__file__).parents[2] / "cases" / "references" / "risks.yaml")
 KINDS = {
     DANGLING_REFERENCE,
     MISSING_KEY,

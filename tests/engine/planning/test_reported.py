@@ -20,6 +20,7 @@ from applyviz.engine.schema.sources import SourceChain
 from applyviz.sandbox.api.estimates import EstimatingServer
 from applyviz.web.reviews.pane.fields import FieldFilter, select_reasons
 from tests.engine.planning.cluster import Box
+from tests.yaml_files import read_yaml
 
 CASES = Path(__file__).parents[2] / "cases" / "reported"
 # What kubectl calls itself in each mode.
@@ -33,7 +34,7 @@ CERTAINTIES = {"confirmed": {}, "estimated": {"can_dry_run": False, "server": Es
 
 
 def load_cases() -> list[dict[str, Any]]:
-    cases = [case for path in sorted(CASES.glob("*.yaml")) for case in yaml.safe_load(path.read_text("utf-8"))]
+    cases = [case for path in sorted(CASES.glob("*.yaml")) for case in read_yaml(path)]
     return [{**case, "mode": mode} for case in cases for mode in case.get("modes", [case.get("mode")])]
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.references import pods
@@ -14,8 +13,9 @@ from applyviz.engine.references.listing import list_references, list_selections
 from applyviz.engine.references.model import ReadMode, Reference
 from applyviz.engine.references.pods import find_pod_template
 from applyviz.engine.references.selectors import LabelSelector, LabelSelectorRequirement, read_selector
+from tests.yaml_files import read_yaml
 
-CASES = yaml.safe_load((Path(__file__).parents[2] / "cases" / "references" / "names.yaml").read_text())
+CASES = read_yaml(Path(__file__).parents[2] / "cases" / "references" / "names.yaml")
 
 
 def describe(obj: dict[str, Any]) -> list[str]:

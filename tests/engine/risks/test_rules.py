@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.paths import render_path
@@ -26,13 +25,14 @@ from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import SchemaOrigin
 from tests.engine.risks.widgets import WIDGETS
+from tests.yaml_files import read_yaml
 
 CASES = Path(__file__).parents[2] / "cases" / "risks"
 NAMED = ("manifest", "last_applied", "live", "merged", "after", "patch", "is_server_side", "is_namespaced")
 
 
 def load_cases() -> list[dict[str, Any]]:
-    return [case for path in sorted(CASES.glob("*.yaml")) for case in yaml.safe_load(path.read_text())]
+    return [case for path in sorted(CASES.glob("*.yaml")) for case in read_yaml(path)]
 
 
 def make_subject(case: dict[str, Any]) -> RiskSubject:
