@@ -289,6 +289,27 @@ def test_field_that_the_server_would_change_is_not_immutable():
     assert found == ["", ".spec.volumeClaimTemplates is not immutable"]
 
 
+JOB = """
+apiVersion: batch/v1
+kind: Job
+metadata: {name: a}
+spec: {%sbackoffLimit: %d, template: {spec: {restartPolicy: Never, containers: [{name: c, image: x}]}}}
+"""
+
+
+def test_field_that_a_default_changes_is_named_by_the_server():
+    """Without `parallelism`, the completions of a Job get a default; its own manifest never had them."""
+    planned = plan(JOB % ("parallelism: 2, ", 6), JOB % ("", 6))
+    claims = IMMUTABLE_FIELD.at(fields("spec", "backoffLimit"), {"field": "x", "kind": "Job"})
+    named = replace(planned, change=replace(planned.change, risks=(*planned.change.risks, claims)))
+
+    assert [risk.path for risk in planned.change.risks if risk.kind is IMMUTABLE_FIELD] == [
+        fields("spec", "completions")
+    ]
+    found = [risks.judge(one, present(one.change, one.options)).reason for one in (planned, named)]
+    assert found == ["", ".spec.backoffLimit is not immutable"]
+
+
 def test_refused_object_has_no_risk_of_an_answer():
     planned = plan(DEPLOYMENT, DEPLOYMENT.replace("app: web", "app: net").replace("replicas: 2", "replicas: null"))
 

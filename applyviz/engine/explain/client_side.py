@@ -139,8 +139,25 @@ def _judge_cleared(versions: ObjectVersions, path: FieldPath) -> tuple[Reason, s
     return _judge_taken_along(versions, path)
 
 
+def _is_dropped_beside(versions: ObjectVersions, path: FieldPath) -> bool:
+    """Return whether last applied has a leaf in another entry with the same merge key, and the manifest in none.
+
+    - Rule: a strategic merge takes entries with the same merge key for one, so it removes the leaf from this one.
+    """
+    for length in range(1, len(path)):
+        entry = path[:length]
+        key = find_merge_key(versions.root if versions.is_strategic else None, entry) if entry[-1][0] == "k" else ""
+        twins = versions.last_applied.list_twins(entry, key) if key else ()
+        dropped = ((*twin, *path[length:]) for twin in twins)
+        if any(one in versions.last_applied and one not in versions.manifest for one in dropped):
+            return True
+    return False
+
+
 def _judge_taken_along(versions: ObjectVersions, path: FieldPath) -> tuple[Reason, str]:
     """Return why a leaf goes that neither manifest nor last-applied has: something around it takes it along."""
+    if _is_dropped_beside(versions, path):
+        return Reason.REMOVED_FROM_MANIFEST, ""
     retaining = _find_retaining(versions, path)
     if retaining is not None:
         return Reason.RETAIN_KEYS, render_path(retaining)

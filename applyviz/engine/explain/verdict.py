@@ -139,7 +139,7 @@ def _begins(value: JSONValue, part: JSONValue, at: Topology | None) -> bool:
     """Return whether a list begins with everything that was asked for: admission adds tolerations to those of a pod."""
     if not isinstance(value, list) or not isinstance(part, list) or not part:
         return False
-    return len(value) > len(part) and is_answer_to(part, value[: len(part)], at)
+    return len(value) >= len(part) and is_answer_to(part, value[: len(part)], at)
 
 
 def _is_part_of(asked: JSONValue, answer: JSONValue, at: Topology | None) -> bool:

@@ -192,8 +192,8 @@ def test_header_overview_panel_and_sheet_name_who_was_asked(team, plan, carol):
     assert "Waiting for carol." in mine
     assert "Your review was requested." in read(carol, "/reviews/2/plans/1/overview/")
     confirm = read(carol, "/reviews/2/plans/1/confirm/")
-    assert "Requested reviewers ✓ bob approved ○ carol awaiting review" in confirm
-    assert "Requested ✓ bob approved ○ carol awaiting review" in confirm
+    assert confirm.count("Requested ✓ bob approved ○ carol awaiting review") == 1
+    assert confirm.count("carol awaiting review") == 1
 
 
 def test_whoever_lost_the_right_is_shown_so_and_can_be_withdrawn(team, plan, carol):

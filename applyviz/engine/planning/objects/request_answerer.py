@@ -158,7 +158,7 @@ class RequestAnswerer:
             return calculated
         if calculated.is_ok and request.method != "DELETE":
             self.calculated = share_equal(self._merge(request, calculated.body), self.live)
-        if self._builds_on_nothing_tried(request):
+        if self._builds_on_nothing_tried(request) and not self._would_end(request, calculated):
             self.has_moved = True
             self._keep(request, calculated)
             return calculated
@@ -183,7 +183,11 @@ class RequestAnswerer:
     def _keep(self, request: Request, answer: Answer) -> None:
         """Keep a write that is planned, and whether the object is gone with it."""
         self.requests.append(request)
-        self.has_ended = request.method in ("PATCH", "PUT") and ends(self.live, answer.body)
+        self.has_ended = self._would_end(request, answer)
+
+    def _would_end(self, request: Request, answer: Answer) -> bool:
+        """Return whether the object is gone with a write: a server that checks the write may refuse it."""
+        return answer.is_ok and request.method in ("PATCH", "PUT") and ends(self.live, answer.body)
 
     def _needs_no_merge(self, request: Request) -> bool:
         """Return whether a confirmed dry run is all that is asked of a write: its own merge only explains it.
