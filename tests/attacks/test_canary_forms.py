@@ -30,8 +30,8 @@ from tests.attacks.test_canaries import (
 from tests.attacks.test_identical_pages import World
 
 pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
-# Of the addresses, one of sixty in every run, another for each reader, and one of twenty in the breadth.
-STEPS = [60, pytest.param(20, marks=pytest.mark.long)]
+# Of the addresses, one of 180 in every run, another for each reader, and one of twenty in the breadth.
+STEPS = [180, pytest.param(20, marks=pytest.mark.long)]
 # What leaves the page, or ends the session that the next form needs.
 LEAVING = ("/logout/", "/account/sessions/", "/theme/")
 # Fields that addresses take; each takes its own and leaves the others out.

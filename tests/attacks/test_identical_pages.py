@@ -375,7 +375,7 @@ def test_every_route_is_read_or_shows_no_plan() -> None:
     ("mode", "names", "step"),
     [
         # Every route, by the reader to whom everything is shown; the long lane has all addresses, readers and modes.
-        (ApplyMode.SERVER, ("viewer",), 6),
+        (ApplyMode.SERVER, ("viewer",), 12),
         *(pytest.param(mode, tuple(READERS), 1, marks=pytest.mark.long) for mode in ApplyMode),
     ],
 )
