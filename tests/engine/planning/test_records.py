@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from applyviz.engine.objects.exchange import JSON_PATCH, MERGE_PATCH, Request
+from applyviz.engine.objects.exchange import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, Request
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.planning.model import placeholders
 from applyviz.engine.planning.model.plan import Certainty, Operation
@@ -123,6 +123,23 @@ def test_managed_fields_are_cleared_and_no_value_changes(how, can_dry_run):
         True,
     )
     assert box.plan_one(TEXT, clear(how)).operation is Operation.UNCHANGED
+
+
+def test_apply_of_another_value_after_clearing_conflicts_as_the_risk_says():
+    box = Box()
+    box.apply(TEXT)
+    change = box.plan_one(TEXT, clear())
+    run(box, change)
+
+    ((_level, sentence),) = told(change)
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}, "data": {"a": "2"}}
+    answer = box.handle(Request("PATCH", PATH, {"fieldManager": "applyviz"}, APPLY_PATCH, body))
+
+    assert sentence.endswith(
+        "The next server-side apply credits all fields to before-first-apply: an apply that changes one of them "
+        "conflicts with it, and fields dropped later stay."
+    )
+    assert (answer.status, 'conflict with "before-first-apply"' in answer.message) == (409, True)
 
 
 def test_request_without_preconditions_has_nothing_to_fill():

@@ -10,9 +10,8 @@ _MOVES = {
     "unlisted": "last-applied forgets {fields}: the next client-side apply of a manifest without it keeps it.",
     "listed": "last-applied then has {fields}: the next client-side apply of a manifest without it removes it.",
     "cleared": (
-        "Field ownership of {managers} is lost permanently. No apply conflicts with what they set until they write "
-        "again, and the next server-side apply credits the rest to before-first-apply, so that fields dropped later "
-        "stay."
+        "Field ownership of {managers} is lost permanently. The next server-side apply credits all fields to "
+        "before-first-apply: an apply that changes one of them conflicts with it, and fields dropped later stay."
     ),
     "taken": "{manager} then owns {fields}, and {source} no longer does.",
     "managers": (
