@@ -25,7 +25,7 @@ from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, get_at
 from applyviz.engine.ownership import managed_fields, migrate, server_side, updates
-from applyviz.engine.planning.simulation.dry_run_result import describe_refusal
+from applyviz.engine.planning.simulation.dry_run_result import describe_conflicts, describe_refusal
 from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, ApplyMode
 from applyviz.engine.requests.patching import CONTENT_TYPES
 from applyviz.engine.schema.builtin import bundled
@@ -215,7 +215,8 @@ def _serve(given: PlaygroundQuery, left: Answers, *, known: tuple[JSONObject, ..
     if answer is None:
         return left
     if not answer.is_ok:
-        return Answers(refused=describe_refusal(answer))
+        conflicts = tuple(sorted(c.message for c in describe_conflicts(answer)))
+        return Answers(conflicts=conflicts) if conflicts else Answers(refused=describe_refusal(answer))
     return replace(left, after=_without_server_fields(abridge(answer.body, known=known, before=live, kind=kind)))
 
 

@@ -27,13 +27,11 @@ _ADVICE = re.compile(rf"^{_START}(?:{_VERBS}|{_VERBS.lower()})(?! does| failed)(
 NO_ADVICE = {
     # Where a value comes from.
     "set by another entry of your manifest with the same `{path}`",
-    # Rules of apply, which describe what apply does.
-    "If a field is in the file, apply resets manual changes to it.",
-    "If a field is not in the file and never was, apply keeps it.",
     # What apply does where Helm does something else (docs/semantics/rendering.md).
     "Apply creates it together with everything else and keeps it; a Job that has run does not run again. applyviz "
     "lists the hooks of a chart and leaves them out; you can include each of them, which is a high risk. - **CRDs.** "
-    "Helm installs the files in `crds/` once and never updates them.",
+    "Helm installs the files in `crds/` once and never updates them. `helm template` leaves them out without "
+    "`--include-crds`; applyviz renders them.",
     "Apply updates them like any other object. - **Releases.** Helm records a release in a Secret and deletes what a "
     "later version of the chart no longer contains.",
     "Apply records nothing; prune by an ApplySet or an allowlist deletes what left the set.",
