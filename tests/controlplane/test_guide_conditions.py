@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
+from applyviz.engine.planning.model import placeholders
+from applyviz.guide import playground
+from applyviz.guide.given import PlaygroundQuery
 from tests.controlplane.controlplane import ControlPlane
+from tests.controlplane.fixed_fields import Asker
 from tests.controlplane.proxying import JSONObject, Recorder
 from tests.controlplane.test_guide_statements import APPLY, MERGE, WIDGETS, Person, config, workload
 
@@ -209,3 +214,31 @@ def test_teams_that_share_one_annotation_remove_the_fields_of_each_other(person)
     person.apply(config(banner="on"))
 
     assert person.ask("GET", "v1/configmaps/flags")[1]["data"] == {"banner": "on"}
+
+
+def test_fields_of_another_version_stay_with_kubectl_and_go_with_applyviz(person, control_plane):
+    """migration.md: `behavior` is a field of autoscaling/v2 alone."""
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    new, old = ({"apiVersion": f"autoscaling/{v}", "kind": "HorizontalPodAutoscaler"} for v in ("v2", "v1"))
+    spec = {"scaleTargetRef": target, "maxReplicas": 5}
+    behavior = {"scaleDown": {"stabilizationWindowSeconds": 60}}
+    named = {name: {"name": name, "namespace": person.namespace} for name in ("kubectl", "applyviz")}
+    for metadata in named.values():
+        person.apply({**new, "metadata": metadata, "spec": {**spec, "behavior": behavior}})
+
+    person.apply({**old, "metadata": named["kubectl"], "spec": spec}, "--server-side")
+    manifest = json.dumps({**old, "metadata": named["applyviz"], "spec": spec})
+    _status, live = person.ask("GET", "autoscaling:v1/horizontalpodautoscalers/applyviz")
+    change = playground.estimate(PlaygroundQuery(manifest=manifest, live=json.dumps(live)), now="2026-01-01T00:00:00Z")
+    for one in change.requests:
+        _status, live = person.ask("GET", "autoscaling:v1/horizontalpodautoscalers/applyviz")
+        request = placeholders.fill(one, live)
+        path = f"{request.path}?{urllib.parse.urlencode(request.query)}"
+        status, answer = Asker(control_plane).ask(request.method, path, request.body, request.content_type)
+        assert status == 200, answer
+
+    left = {name: person.ask("GET", f"autoscaling:v2/horizontalpodautoscalers/{name}")[1] for name in named}
+    assert left["kubectl"]["spec"]["behavior"]["scaleDown"]["stabilizationWindowSeconds"] == 60
+    assert "f:behavior" not in json.dumps(left["kubectl"]["metadata"]["managedFields"])
+    assert "behavior" not in left["applyviz"]["spec"]
+    assert "autoscaling.alpha.kubernetes.io/behavior" not in (change.versions.after or {})["metadata"]["annotations"]
