@@ -137,7 +137,9 @@ def _forge_with_hash(plan, other):
 
 def _damage(plan, other):
     token = ParsedSource.objects.get(revision=plan.revision).content.token
-    ParsedSource.objects.filter(revision=plan.revision).update(content=type(other.content)(token[:-1] + b"x"))
+    middle = len(token) // 2
+    damaged = token[:middle] + (b"B" if token[middle : middle + 1] == b"A" else b"A") + token[middle + 1 :]
+    ParsedSource.objects.filter(revision=plan.revision).update(content=type(other.content)(damaged))
 
 
 def _change_file(plan, other):
