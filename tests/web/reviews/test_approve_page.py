@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 
+from django.test.html import parse_html
 from django.urls import reverse
 
 from applyviz.engine.planning.model.plan import Operation
@@ -145,9 +146,9 @@ def test_sheet_is_the_form_of_the_page_and_leads_on_by_itself(as_bob, plan):
     assert Approval.objects.count() == 1
 
 
-def test_sheet_of_a_plan_that_was_superseded_keeps_what_was_typed(as_bob, alice, plan):
+def test_sheet_of_a_plan_that_was_superseded_keeps_what_was_typed_and_chosen(as_bob, alice, plan):
     reviews.replan_review(plan.review, by=alice, seen=plan)
-    given = {"digest": plan.digest, "then": "wait", "note": "Looks right to me"}
+    given = {"digest": plan.digest, "then": "wait", "note": "Looks right to me", "applies": "on"}
 
     answer = as_bob.post(url(plan), given, headers=HTMX)
     page = answer.content.decode()
@@ -157,7 +158,21 @@ def test_sheet_of_a_plan_that_was_superseded_keeps_what_was_typed(as_bob, alice,
     assert "Nothing was recorded: superseded by plan 2" in text
     assert ">Looks right to me</textarea>" in page
     assert f'href="{reverse("reviews:show-plan", args=[plan.review.number, 2])}"' in page
-    assert 'value="comment" checked' in page
+    inputs = reading.find_all(parse_html(page), "input", has="checked")
+    kept = [(reading.attribute(one, "name"), reading.attribute(one, "value")) for one in inputs]
+    assert kept == [("then", "wait"), ("applies", None)]
+    assert [one for one in inputs if reading.attribute(one, "disabled") is not None] == []
+    as_bob.post(url(plan), given, headers=HTMX)
+    assert Comment.objects.count() == 0
+
+
+def test_options_of_a_refused_approval_go_with_what_cannot_be_approved_again(as_bob, plan, run):
+    given = {"digest": plan.digest, "then": "wait", "note": "Looks right to me", "applies": "on"}
+
+    page = as_bob.post(url(plan), given, headers=HTMX).content.decode()
+
+    assert ('value="wait" checked' in page, 'name="applies"' in page) == (True, False)
+    assert "This plan already has a run" in page
 
 
 def test_tick_applies_at_once(as_bob, plan):

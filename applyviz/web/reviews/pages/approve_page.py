@@ -165,15 +165,14 @@ class Confirmation:
         return self.can_approve or self.can_object or self.can_comment
 
     @property
-    def acts(self) -> tuple[str, ...]:
-        """The acts that are possible, as values of the form."""
-        possible = {"wait": self.can_approve, "changes": self.can_object, "comment": self.can_comment}
-        return tuple(act for act, is_possible in possible.items() if is_possible)
-
-    @property
     def first_act(self) -> str:
         """The act that the form proposes: approval where it is possible, else a comment."""
-        return next((act for act in self.acts if act != "changes"), "")
+        return "wait" if self.can_approve else "comment" if self.can_comment else ""
+
+    @property
+    def may_approve_later(self) -> bool:
+        """Whether a refused approval can be tried again: this person has not approved, and the plan has no run."""
+        return not self.has_approved and not self.approval.is_spent
 
 
 def _key_of(row: ObjectChange) -> str:

@@ -98,12 +98,14 @@ def confirm_plan(request: PageRequest, number: int, plan: int) -> HttpResponse:
         if answer is not None:
             return answer
         status = 409
-    page, chosen = present_confirmation(found, for_user=request.user), request.POST.get("then", "")
+    page = present_confirmation(found, for_user=request.user)
+    choice = request.POST.get("then") or page.first_act
     context = {
         "form": form,
         "page": page,
         "is_sheet": is_fragment(request),
-        "choice": chosen if chosen in page.acts else page.first_act,
+        "choice": choice,
+        "keeps_approval": page.may_approve_later and choice == ApprovalAct.APPROVE,
         "applies": "applies" in request.POST,
         "asks_proof": reauthentication.is_asked_for(request, found),
     }
