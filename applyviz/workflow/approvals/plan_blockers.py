@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.db.models import Count, Min, Q, Sum
 
@@ -48,7 +49,7 @@ from applyviz.workflow.foundation.blockers import (
 from applyviz.workflow.people import commit_people, humans
 from applyviz.workflow.plans import conflict_rules
 from applyviz.workflow.policies import PolicyRules
-from applyviz.workflow.policies.windows import find_closed
+from applyviz.workflow.policies.windows import find_closed, find_opening
 
 _REQUESTS = WrittenQuery(
     lambda review: Review.objects.filter(pk=review).values_list(*rare_rows.count_change_requests(""))
@@ -290,6 +291,13 @@ def find_timing_blockers(policy: PolicyRules) -> tuple[PlanBlocker, ...]:
 def find_start_blockers(plan: Plan, policy: PolicyRules) -> tuple[PlanBlocker, ...]:
     """Return why no run of this plan may start now: its cluster is paused or archived, or the policy forbids it."""
     return (*states.find_stop(plan.target.cluster), *find_timing_blockers(policy))
+
+
+def find_start_opening(policy: PolicyRules, closed: Collection[PlanBlocker]) -> datetime | None:
+    """Return when a change window opens next; None if no time ends what blocks a start (`closed`), or nothing does."""
+    if not closed or any(isinstance(one, states.STOPS) for one in closed):
+        return None
+    return find_opening(policy.windows, policy.freezes, clock.now())
 
 
 def find_role_blockers(plan: Plan, *, for_user: Visitor) -> tuple[PlanBlocker, ...]:

@@ -16,6 +16,7 @@ from applyviz.workflow.approvals import acknowledgments, next_steps, plan_blocke
 from applyviz.workflow.approvals.next_steps import NextStep, Reader
 from applyviz.workflow.approvals.quorum import Quorum
 from applyviz.workflow.approvals.requested_reviewers import RequestedReviewer
+from applyviz.workflow.clusters import states
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.blockers import (
@@ -62,6 +63,11 @@ class PlanFacts:
     own: tuple[PlanBlocker, ...]
     reader: Reader
     next: NextStep
+
+    @property
+    def stops(self) -> tuple[PlanBlocker, ...]:
+        """Return why no plan and no run may start on the cluster, until an administrator acts on it."""
+        return tuple(one for one in self.closed if isinstance(one, states.STOPS))
 
     @property
     def risks(self) -> tuple[OpenRisk, ...]:

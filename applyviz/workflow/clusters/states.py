@@ -7,6 +7,9 @@ from applyviz.workflow.foundation import sentences
 from applyviz.workflow.foundation.blockers import ClusterArchived, ClusterPaused, PlanBlocker
 from applyviz.workflow.foundation.errors import NotPossibleError
 
+STOPS = (ClusterArchived, ClusterPaused)
+"""The blockers that end only when an administrator acts on the cluster, and not with time."""
+
 
 def find_stop(cluster: Cluster) -> tuple[PlanBlocker, ...]:
     """Return why no plan and no run may start on a cluster now; empty when they may."""

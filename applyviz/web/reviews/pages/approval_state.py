@@ -9,18 +9,20 @@ from datetime import datetime
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from applyviz import clock
 from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.records.models import ApplyRun, Approval, Plan
 from applyviz.web.components.object_links import link_alone, link_change
 from applyviz.web.reviews.pages.available_actions import NextActs
 from applyviz.web.reviews.pages.review_parts import Blocker
 from applyviz.web.runs.pages.scheduled_starts import WaitingStart
+from applyviz.workflow.approvals import plan_blockers
 from applyviz.workflow.approvals.plan_facts import PlanFacts
 from applyviz.workflow.foundation import access, sentences
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.blockers import (
     ChangesRequested,
+    ClusterArchived,
+    ClusterPaused,
     CommitsUnknown,
     ConflictsOpen,
     EditorUnmatched,
@@ -37,8 +39,8 @@ from applyviz.workflow.foundation.blockers import (
     TooManyDeletions,
     TooMuchPruned,
 )
+from applyviz.workflow.live import plan_comparison
 from applyviz.workflow.plans.live_values import read_change
-from applyviz.workflow.policies.windows import find_opening
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,16 @@ class ApprovalState:
     def list_blockers(self, found: Iterable[PlanBlocker]) -> tuple[Blocker, ...]:
         """Return blockers in words, each with its address."""
         return tuple(Blocker(sentences.describe(one), self.links.get(one, "")) for one in found)
+
+
+def describe_start(plan: Plan, facts: PlanFacts) -> str:
+    """Return in a few words whether an approved plan can be applied now: a run stops where live differs from it."""
+    if facts.stops:
+        is_paused = isinstance(facts.stops[0], ClusterPaused)
+        return _("cluster paused") if is_paused else _("cluster archived")
+    if facts.closed:
+        return _("blocked by change window")
+    return _("live differs") if plan_comparison.find_differing((plan,)) else _("ready")
 
 
 def name_approver(approval: Approval) -> str:
@@ -114,6 +126,8 @@ def link_blocker(plan: Plan, blocker: PlanBlocker) -> str:
             return link_change(plan, blocker.position)
         case EditorUnmatched() | PushersUnknown() | CommitsUnknown():
             return reverse("reviews:follow-branch", args=[plan.review.number]) + "#editors"
+        case ClusterArchived() | ClusterPaused():
+            return reverse("clusters:show-cluster", args=[plan.target.cluster.slug])
         case ChangesRequested():
             overview = reverse("reviews:show-overview", args=[plan.review.number, plan.number])
             return f"{overview}#requested-changes"
@@ -122,8 +136,8 @@ def link_blocker(plan: Plan, blocker: PlanBlocker) -> str:
 
 
 def link_blockers(plan: Plan, facts: PlanFacts) -> Mapping[PlanBlocker, str]:
-    """Return the addresses of the blockers of a plan, and of those of its reader."""
-    return {blocker: link_blocker(plan, blocker) for blocker in (*facts.blockers, *facts.own)}
+    """Return the addresses of the blockers of a plan, of its reader, and of a start now."""
+    return {blocker: link_blocker(plan, blocker) for blocker in (*facts.blockers, *facts.own, *facts.closed)}
 
 
 def find_approval_state(
@@ -140,5 +154,5 @@ def find_approval_state(
         approved_by=tuple(name_approver(a) for a in (*found.approvals, *spent)),
         manifests_url=acts.manifests_url,
         emergency_url=reverse("reviews:emergency-apply", args=[plan.review.number, plan.number]) if can_break else "",
-        opens_at=find_opening(found.policy.windows, found.policy.freezes, clock.now()) if facts.closed else None,
+        opens_at=plan_blockers.find_start_opening(found.policy, facts.closed),
     )

@@ -12,7 +12,6 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from applyviz import clock
 from applyviz.engine.diff.masking import is_masked
 from applyviz.engine.explain.reasons import FieldReason
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
@@ -45,6 +44,7 @@ from applyviz.web.runs.pages.scheduled_starts import present_waiting
 from applyviz.workflow import policies
 from applyviz.workflow.approvals import approving, plan_blockers, quorum, viewed_objects
 from applyviz.workflow.approvals.quorum import Quorum
+from applyviz.workflow.clusters import states
 from applyviz.workflow.foundation import access, sentences
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.people import commit_people, humans
@@ -52,7 +52,6 @@ from applyviz.workflow.plans.changes import read_masked, ref_of
 from applyviz.workflow.plans.live_values import hidden_positions, list_rows
 from applyviz.workflow.plans.resolutions import list_made
 from applyviz.workflow.policies.risks import gather_risks
-from applyviz.workflow.policies.windows import find_opening
 
 LISTED = (
     Operation.REPLACE,
@@ -138,7 +137,8 @@ class Confirmation:
     forced: tuple[ForcedField, ...]
     acknowledged: tuple[AcknowledgedRisk, ...]
     is_deleting: bool
-    closed: tuple[str, ...]
+    closed: tuple[Blocker, ...]
+    is_stopped: bool
     opens_at: datetime | None
     live: LiveBar | None
     has_unplanned: bool
@@ -361,9 +361,10 @@ def present_confirmation(plan: Plan, *, for_user: Person) -> Confirmation:
         forced=_list_forced(plan, changes),
         acknowledged=_list_acknowledged(plan, for_user, changes),
         is_deleting=options.is_deleting,
-        closed=sentences.describe_all(closed),
+        closed=tuple(Blocker(sentences.describe(one), link_blocker(plan, one)) for one in closed),
+        is_stopped=any(isinstance(one, states.STOPS) for one in closed),
         has_unplanned=bool(plan.counts.get(Operation.ERROR)),
         live=present_live_bar(plan, for_user=for_user),
-        opens_at=find_opening(found.policy.windows, found.policy.freezes, clock.now()) if closed else None,
+        opens_at=plan_blockers.find_start_opening(found.policy, closed),
         back_url=reverse("reviews:show-plan", args=[plan.review.number, plan.number]),
     )

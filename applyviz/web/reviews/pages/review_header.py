@@ -17,7 +17,7 @@ from applyviz.engine.readiness.workloads import ROLLED_OUT
 from applyviz.records.enums import Outcome, PlanState, ReviewState, RunState, VerificationResult, VerificationState
 from applyviz.records.models import ApplyRun, Plan, Verification
 from applyviz.web.components.plan_counts import count_effects
-from applyviz.web.reviews.pages.approval_state import ApprovalState
+from applyviz.web.reviews.pages.approval_state import ApprovalState, describe_start
 from applyviz.web.reviews.pages.plan_context import PlanContext
 from applyviz.web.reviews.pages.plan_names import (
     can_wait,
@@ -58,7 +58,6 @@ from applyviz.workflow.foundation.blockers import (
     PolicyChanged,
     RisksOpen,
 )
-from applyviz.workflow.live import plan_comparison
 from applyviz.workflow.plans.live_values import hidden_positions
 from applyviz.workflow.runs.rules import RunRules
 
@@ -135,19 +134,12 @@ def _step_apply(plan: Plan, approval: ApprovalState, run: ApplyRun | None, *, is
         state = StepState.NOW if is_approved else StepState.NEXT
         if approval.waiting is not None:
             return HeaderStep(_("scheduled"), state, approval.waiting.times)
-        return HeaderStep(act, state, _describe_start(plan, approval) if is_approved else "")
+        return HeaderStep(act, state, describe_start(plan, approval.facts) if is_approved else "")
     if run.state in RunState.unfinished():
         return HeaderStep(act, StepState.NOW, run.get_state_display())
     if run.state == RunState.APPLIED:
         return HeaderStep(done, StepState.DONE, _("run %(number)d") % {"number": run.number})
     return HeaderStep(act, StepState.BAD, run.get_state_display())
-
-
-def _describe_start(plan: Plan, approval: ApprovalState) -> str:
-    """Return whether an approved plan can be applied now: a run stops where live differs from the plan."""
-    if approval.facts.closed:
-        return _("blocked by change window")
-    return _("live differs") if plan_comparison.find_differing((plan,)) else _("ready")
 
 
 def _step_verify(run: ApplyRun | None) -> HeaderStep:
@@ -320,11 +312,11 @@ def _present_others(plan: Plan, approval: ApprovalState, whose: StepOwner) -> Bu
         return Button(note=_("This review is closed."))
     if plan.state == PlanState.FAILED:
         return Button(_("Re-plan"), note=_("An author can re-plan."))
-    if whose is StepOwner.STARTERS:
-        return Button(_name_start(plan), note=_("An approver or operator can apply it."))
-    return (
-        _present_closed(plan, approval) if whose is StepOwner.TIME else _present_blocked_approval(plan, approval, whose)
-    )
+    if whose not in (StepOwner.STARTERS, StepOwner.TIME):
+        return _present_blocked_approval(plan, approval, whose)
+    if approval.facts.closed:
+        return _present_closed(plan, approval)
+    return Button(_name_start(plan), note=_("An approver or operator can apply it."))
 
 
 def _present_mending(plan: Plan, approval: ApprovalState, step: NextStep) -> Button | None:
