@@ -133,6 +133,16 @@ def _list_authors(earlier: Sequence[Plan], review: Review, revision: SourceRevis
     return sorted({*known, review.author_id, revision.created_by_id, by.pk})
 
 
+def can_be_followed(plan: Plan) -> bool:
+    """Return whether the next plan of its review can be made from this one now.
+
+    - It is complete and the latest of an open review, and its cluster is neither paused nor archived.
+    """
+    latest = plan.review.latest_plan
+    is_open = plan.review.state == ReviewState.OPEN and not states.find_stop(plan.target.cluster)
+    return is_open and plan.state == PlanState.COMPLETE and latest is not None and latest.pk == plan.pk
+
+
 def _request_plan(
     review: Review,
     *,

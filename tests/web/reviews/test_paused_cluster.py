@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 
 from applyviz import clock
-from applyviz.records.models import Cluster
+from applyviz.records.models import Cluster, Review
 from applyviz.workflow.approvals import approving
 from applyviz.workflow.policies.windows import parse_window
 from tests.builders import make_policy
@@ -91,3 +91,50 @@ def test_page_of_the_cluster_leads_its_administrators_to_the_button(as_dana, as_
     found = [list_links(reading.read(browser, address)).get("Resume…") for browser in (as_dana, as_bob)]
 
     assert found == [resume, None]
+
+
+def test_no_plan_is_offered_while_the_cluster_is_paused(as_alice, paused):
+    page = page_of(as_alice, paused)
+
+    text = reading.text_of(page)
+    assert ("No new plan: " + PAUSED in text, "Close without applying" in text) == (True, True)
+    assert [one for one in ("Re-plan", "Upload new manifests") if one in text] == []
+
+
+def test_step_that_makes_a_plan_is_disabled_and_says_why(as_alice, refused_plan):
+    Cluster.objects.update(name="demo", paused_at=clock.now(), pause_reason="Upgrade to 1.37")
+
+    page = page_of(as_alice, refused_plan)
+
+    button = next(one for one in reading.find_all(page, "span", has="data-next-act"))
+    assert (reading.text_of(button), reading.attribute(button, "aria-disabled")) == ("Resolve 1 conflict", "true")
+    assert f"1 object with unresolved conflicts · {PAUSED}" in reading.text_of(page)
+    changes = page_of(as_alice, refused_plan, "reviews:show-changes")
+    assert reading.find_all(changes, "form", has="data-choose-first") == []
+
+
+MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kept}\n"
+
+
+def test_new_review_of_a_paused_cluster_is_refused_in_its_form(as_alice, paused):
+    given = {
+        "title": "Kept",
+        "text": MANIFEST,
+        "cluster": paused.target.cluster.slug,
+        "namespace": "shop",
+        "mode": "server",
+    }
+
+    answer = as_alice.post(reverse("reviews:add-review"), given)
+
+    page = answer.content.decode()
+    assert (answer.status_code, Review.objects.count()) == (422, 1)
+    assert (PAUSED in page, "name: kept" in page, 'value="Kept"' in page) == (True, True, True)
+
+
+def test_new_manifests_of_a_paused_cluster_are_refused_in_their_form(as_alice, paused):
+    answer = as_alice.post(reverse("reviews:replace-manifests", args=[1]), {"text": MANIFEST, "seen": "1"})
+
+    page = answer.content.decode()
+    assert (answer.status_code, PAUSED in page, "name: kept" in page) == (422, True, True)
+    assert paused.review.plans.count() == 1

@@ -28,7 +28,9 @@ from applyviz.web.reviews.pages.object_list import TREE, ListChoice, ViewFilter
 from applyviz.web.reviews.pane.fields import FieldFilter
 from applyviz.web.reviews.pane.object_content import AloneChoice, ObjectView
 from applyviz.web.reviews.pane.yaml_document import VERSION_WORDS
+from applyviz.workflow.clusters import states
 from applyviz.workflow.clusters.registration import list_usable
+from applyviz.workflow.foundation import sentences
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.errors import NotPossibleError, NotVisibleError
 from applyviz.workflow.live.external_apply import as_tool
@@ -109,6 +111,13 @@ class NewReviewForm(OptionFields, SourceForm):
         super().__init__(*args, **kwargs)
         self._person = for_user
         offer_rows(self, "cluster", list_usable(for_user=for_user))
+
+    def clean_cluster(self) -> Cluster:
+        """Return the cluster; one where no plan can be made now is refused here, so that the form keeps its input."""
+        cluster: Cluster = self.cleaned_data["cluster"]
+        for stop in states.find_stop(cluster):
+            raise forms.ValidationError(sentences.describe(stop))
+        return cluster
 
     def clean_preset(self) -> Preset | None:
         """Return the preset that filled the form."""

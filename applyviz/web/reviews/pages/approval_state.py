@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.urls import reverse
@@ -13,9 +13,10 @@ from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.records.models import ApplyRun, Approval, Plan
 from applyviz.web.components.object_links import link_alone, link_change
 from applyviz.web.reviews.pages.available_actions import NextActs
-from applyviz.web.reviews.pages.review_parts import Blocker
+from applyviz.web.reviews.pages.review_parts import Blocker, Button
 from applyviz.web.runs.pages.scheduled_starts import WaitingStart
 from applyviz.workflow.approvals import plan_blockers
+from applyviz.workflow.approvals.next_steps import Replan, ResolveConflicts, UploadManifests
 from applyviz.workflow.approvals.plan_facts import PlanFacts
 from applyviz.workflow.foundation import access, sentences
 from applyviz.workflow.foundation.access import Action, Person
@@ -70,6 +71,14 @@ class ApprovalState:
     def list_blockers(self, found: Iterable[PlanBlocker]) -> tuple[Blocker, ...]:
         """Return blockers in words, each with its address."""
         return tuple(Blocker(sentences.describe(one), self.links.get(one, "")) for one in found)
+
+
+def disable_planning(button: Button, approval: ApprovalState) -> Button:
+    """Return the button of the next step, without its address if it makes a plan and the cluster takes none now."""
+    stops, makes_plan = approval.facts.stops, (Replan, UploadManifests, ResolveConflicts)
+    if not stops or not isinstance(approval.facts.next, makes_plan):
+        return button
+    return replace(button, url="", form_url="", blockers=(*button.blockers, *approval.list_blockers(stops)))
 
 
 def describe_start(plan: Plan, facts: PlanFacts) -> str:

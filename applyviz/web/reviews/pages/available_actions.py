@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from django.urls import reverse
@@ -16,8 +16,9 @@ from applyviz.records.models import ApplyRun, Plan
 from applyviz.sources.git.model import GIT
 from applyviz.workflow.approvals.quorum import Quorum
 from applyviz.workflow.following import branches
-from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation import access, sentences
 from applyviz.workflow.foundation.access import Action, Person
+from applyviz.workflow.foundation.blockers import PlanBlocker
 from applyviz.workflow.plans import git_sources, object_choices
 from applyviz.workflow.plans.source_runs import followings
 
@@ -51,7 +52,10 @@ class FetchAgain:
 
 @dataclass(frozen=True, slots=True)
 class NextActs:
-    """The address of each action; "" when this person may not perform it, or not now."""
+    """The address of each action; "" when this person may not perform it, or not now.
+
+    - `stop`: why nobody can make a plan now, with its address.
+    """
 
     replan_url: str = ""
     replan_options: tuple[ReplanOption, ...] = ()
@@ -62,11 +66,27 @@ class NextActs:
     close_url: str = ""
     schedule_url: str = ""
     reviewers_url: str = ""
+    stop: str = ""
+    stop_url: str = ""
 
     @property
     def has_any(self) -> bool:
         """Return whether there is any action."""
         return any((self.replan_url, self.manifests_url, self.revoke_url, self.close_url, self.schedule_url))
+
+    def without_plans(self, plan: Plan, stops: Sequence[PlanBlocker]) -> NextActs:
+        """Return the actions that are left while no plan can be made on the cluster, and why."""
+        if not stops or not self.manifests_url:
+            return self
+        return replace(
+            self,
+            replan_url="",
+            replan_options=(),
+            manifests_url="",
+            fetch_again=None,
+            stop=sentences.describe(stops[0]),
+            stop_url=reverse("clusters:show-cluster", args=[plan.target.cluster.slug]),
+        )
 
 
 def list_replan_options(options: ApplyOptions, kept_kinds: Sequence[str] = ()) -> tuple[ReplanOption, ...]:

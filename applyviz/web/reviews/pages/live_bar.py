@@ -15,6 +15,7 @@ from applyviz.records.enums import LiveComparisonState
 from applyviz.records.models import Plan
 from applyviz.web.components.badges import Appearance
 from applyviz.web.components.object_links import link_change
+from applyviz.workflow.clusters import states
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.live import plan_comparison
@@ -109,7 +110,8 @@ def present_live_bar(plan: Plan, *, for_user: Person, is_first: bool = True) -> 
     state = plan_comparison.read_state(plan)
     if state is None:
         return None
-    may_plan = access.can(for_user, Action.WRITE, access.scopes_of(plan.review))
+    is_stopped = bool(states.find_stop(plan.target.cluster))
+    may_plan = access.can(for_user, Action.WRITE, access.scopes_of(plan.review)) and not is_stopped
     differs = state.state is LiveComparisonState.DIFFERS
     left, hidden = len(state.objects) - _SHOWN, state.hidden
     address = [plan.review.number, plan.number]
@@ -128,6 +130,6 @@ def present_live_bar(plan: Plan, *, for_user: Person, is_first: bool = True) -> 
         url=reverse("reviews:live-comparison", args=address),
         seconds=SOON if state.is_running or state.state is LiveComparisonState.NOT_YET else LATER,
         replan_url=reverse("reviews:replan", args=address) if may_plan else "",
-        advice="" if may_plan or not differs else _("A run would stop there. An author can re-plan."),
+        advice="" if may_plan or is_stopped or not differs else _("A run would stop there. An author can re-plan."),
         is_first=is_first,
     )

@@ -14,13 +14,12 @@ from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.requests.options import Propagation
 from applyviz.engine.requests.replacement import list_object_names
-from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.web.components.notices import PostAction, Text
 from applyviz.web.components.propagations import PROPAGATIONS
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
-from applyviz.workflow.plans import changes
+from applyviz.workflow.plans import changes, reviews
 from applyviz.workflow.plans.live_values import list_rows
 from applyviz.workflow.plans.object_choices import AddonChoice, ObjectChoice, list_addon_choices
 
@@ -28,10 +27,7 @@ MOST_TOGETHER = 50
 
 
 def _can_choose(plan: Plan, person: Person) -> bool:
-    latest = plan.review.latest_plan
-    is_open = plan.state == PlanState.COMPLETE and plan.review.state == ReviewState.OPEN
-    is_latest = latest is not None and latest.pk == plan.pk
-    return is_open and is_latest and access.can(person, Action.WRITE, access.scopes_of(plan.review))
+    return reviews.can_be_followed(plan) and access.can(person, Action.WRITE, access.scopes_of(plan.review))
 
 
 def find_others_url(plan: Plan, person: Person) -> str:

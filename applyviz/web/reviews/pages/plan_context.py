@@ -89,6 +89,7 @@ def read_context(plan: Plan, *, for_user: Person) -> PlanContext:
     is_complete = plan.state == PlanState.COMPLETE
     waiting = present_waiting(plan, for_user=for_user) if is_complete and run is None else None
     acts = present_next_acts(plan, found, run, for_user=for_user, is_scheduled=waiting is not None)
+    acts = acts.without_plans(plan, facts.stops)
     return PlanContext(
         plan=plan,
         person=for_user,

@@ -17,7 +17,7 @@ from applyviz.engine.readiness.workloads import ROLLED_OUT
 from applyviz.records.enums import Outcome, PlanState, ReviewState, RunState, VerificationResult, VerificationState
 from applyviz.records.models import ApplyRun, Plan, Verification
 from applyviz.web.components.plan_counts import count_effects
-from applyviz.web.reviews.pages.approval_state import ApprovalState, describe_start
+from applyviz.web.reviews.pages.approval_state import ApprovalState, describe_start, disable_planning
 from applyviz.web.reviews.pages.plan_context import PlanContext
 from applyviz.web.reviews.pages.plan_names import (
     can_wait,
@@ -380,7 +380,7 @@ def present_header(context: PlanContext, approval: ApprovalState) -> ReviewHeade
         manager=name_manager(options),
         identity=name_identity(plan),
         track=present_track(plan, approval, run),
-        action=present_button(plan, approval, run),
+        action=disable_planning(present_button(plan, approval, run), approval),
         digest=plan.digest,
         emergency_url=approval.emergency_url if has_emergency else "",
         planned_at=plan.completed_at if plan.state == PlanState.COMPLETE else None,

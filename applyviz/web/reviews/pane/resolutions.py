@@ -26,7 +26,7 @@ from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.restarts import count_restarting
-from applyviz.records.enums import PlanState, ReviewState
+from applyviz.records.enums import PlanState
 from applyviz.records.models import Plan, Resolution
 from applyviz.web.components.owners import OwnerChip, present_owners
 from applyviz.web.components.values import ABSENT, Shown, show_value
@@ -36,7 +36,7 @@ from applyviz.web.reviews.pane.equal_values import describe_equal_values
 from applyviz.web.reviews.pane.manifest_patches import PatchView, present_patch
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
-from applyviz.workflow.plans import resolutions
+from applyviz.workflow.plans import resolutions, reviews
 from applyviz.workflow.plans.applied_manifests import AppliedManifests
 from applyviz.workflow.plans.live_values import hidden_positions
 
@@ -239,12 +239,9 @@ class ConflictReader:
         self.plan, self.applied = plan, AppliedManifests(plan)
         self.options = options_from_json(plan.options)
         self.you = self.options.field_manager
-        latest = plan.review.latest_plan
-        is_open = plan.review.state == ReviewState.OPEN and plan.state == PlanState.COMPLETE
-        is_latest = latest is not None and latest.pk == plan.pk
         is_complete = plan.state == PlanState.COMPLETE
         self.may_propose = is_complete and access.can(person, Action.RESOLVE, access.scopes_of(plan.review))
-        self.may_resolve = is_open and is_latest and self.may_propose
+        self.may_resolve = reviews.can_be_followed(plan) and self.may_propose
 
     @cached_property
     def made(self) -> Mapping[tuple[str, str], Resolution]:

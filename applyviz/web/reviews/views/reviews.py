@@ -27,8 +27,9 @@ from applyviz.web.reviews.pages.review_list import present_reviews
 from applyviz.web.reviews.pages.sources.found_objects import ReadSource, read_source
 from applyviz.web.reviews.pages.sources.presets import find_card, present_cards
 from applyviz.web.reviews.pages.sources.provenance import describe_same
+from applyviz.workflow.clusters import states
 from applyviz.workflow.following import branches
-from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation import access, sentences
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import WorkflowError
 from applyviz.workflow.plans import git_sources, planner, presets
@@ -182,6 +183,8 @@ def replace_manifests(request: PageRequest, number: int) -> HttpResponse:
     started = {"seen": latest.number if latest else None}
     form = manifests.NextSourceForm(request.POST or None, request.FILES or None, initial=started)
     context: dict[str, object] = {"form": form, "review": review, "followed": branches.find_followed(review)}
+    if form.is_valid() and latest is not None and (stops := states.find_stop(latest.target.cluster)):
+        form.add_error(None, sentences.describe(stops[0]))
     if request.method == "POST" and form.is_valid():
         seen = form.cleaned_data["seen"]
         latest = planner.get_plan(seen, review_number=number, for_user=request.user) if seen else latest
