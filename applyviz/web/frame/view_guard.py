@@ -172,7 +172,9 @@ def render_worker_request(
 
 
 def render_refusal(request: HttpRequest, status: int, reason: str) -> HttpResponse:
-    """Return a refusal as a page or as a fragment."""
+    """Return a refusal as a page or as a fragment; that of a form leads back to the page with the form."""
     name = "frame/_refusal.html" if is_fragment(request) else "frame/refusal.html"
     is_outsider = request.user.is_authenticated and not access.can(request.user, Action.VIEW)
-    return render(request, name, {"status": status, "reason": reason, "is_outsider": is_outsider}, status=status)
+    back = "" if request.method in ("GET", "HEAD") else _find_way_back(request)
+    context = {"status": status, "reason": reason, "is_outsider": is_outsider, "back_url": back if back != "/" else ""}
+    return render(request, name, context, status=status)

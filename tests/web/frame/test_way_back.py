@@ -2,7 +2,11 @@
 
 import pytest
 from django.test import Client
+from django.test.html import parse_html
 from django.urls import reverse
+
+from applyviz.records.enums import ReviewState
+from tests.web import reading
 
 pytestmark = pytest.mark.django_db
 PAGE = "/reviews/1/plans/1/changes/?only=3"
@@ -23,6 +27,17 @@ def test_form_sent_to_a_page_that_takes_none_is_told_so(as_alice):
     page = answer.content.decode()
     assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD")
     assert ("This page takes no form." in page, "only takes a form" in page) == (True, False)
+
+
+@pytest.mark.parametrize(("referer", "back"), [(f"http://testserver{PAGE}", PAGE), ("https://elsewhere.example/x", "")])
+def test_refused_form_leads_back_to_its_page(as_bob, plan, referer, back):
+    plan.review.state = ReviewState.CLOSED
+    plan.review.save()
+    answer = as_bob.post(reverse("reviews:apply-plan", args=[1, 1]), headers={"referer": referer})
+
+    page = reading.find_all(parse_html(answer.content.decode().replace("<!DOCTYPE html>", "")), "a")
+    found = [reading.attribute(one, "href") for one in page if reading.text_of(one) == "Go back"]
+    assert (answer.status_code, found) == (409, [back] if back else [])
 
 
 def test_form_sent_after_the_session_ended_leads_back_to_its_page():
