@@ -230,6 +230,19 @@ def test_risk_of_many_objects_leads_to_all_of_them(as_bob, alice):
     assert f'id="risk-{REMOVAL_WILL_NOT_HAPPEN.slug}"' in as_bob.get(risks).content.decode()
 
 
+def test_other_risk_of_many_objects_leads_to_all_of_them(as_bob, alice):
+    risk = Risk(REMOVAL_WILL_NOT_HAPPEN, RiskLevel.MEDIUM, builders.REPLICAS, {"owners": "x"})
+    change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), risks=(risk,))
+    plan = rows.make_plan(alice, [replace(change, ref=change.ref._replace(name=f"o{n}")) for n in range(14)])
+
+    links = reading.find_all(reading.read(as_bob, url(plan)), "a")
+    more = next(one for one in links if reading.text_of(one) == "and 2 more")
+
+    address, _hash, anchor = (reading.attribute(more, "href") or "").partition("#")
+    assert address == reverse("reviews:show-risks", args=[plan.review.number, plan.number])
+    assert f'id="{anchor}"' in as_bob.get(address).content.decode()
+
+
 def test_risk_of_the_whole_plan_names_no_object(as_bob, alice):
     change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=())
     plan = rows.make_plan(alice, [replace(change, ref=change.ref._replace(name=f"o{n}")) for n in range(51)])

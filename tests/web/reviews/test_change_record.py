@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 
+from django.test.html import parse_html
 from django.urls import reverse
 
 from applyviz.engine.planning.model.plan import Operation, Versions
 from applyviz.web.reviews.pages import change_record
 from applyviz.workflow.approvals import comments
-from tests.web import builders, rows
+from tests.web import builders, reading, rows
 
 
 def read(browser, plan):
@@ -51,6 +52,22 @@ def test_objects_that_change_alike_are_printed_once(as_viewer, alice):
         ("web-0", ("Deployment web-1", "Deployment web-2", "Deployment web-3")),
         ("other", ()),
     ]
+
+
+def test_risk_of_many_objects_names_the_first_and_leads_to_the_rest(as_viewer, alice):
+    plan = rows.make_plan(alice, [change(f"web-{n:02}", f"v{n}") for n in range(51)])
+
+    (line,) = [
+        one
+        for one in reading.find_all(parse_html(read(as_viewer, plan).replace("<!DOCTYPE html>", "")), "li")
+        if "Large change" in reading.text_of(one)
+    ]
+
+    named = ", ".join(f"web-{n:02}" for n in range(12))
+    (more,) = reading.find_all(line, "a")
+    risks = reverse("reviews:show-risks", args=[plan.review.number, plan.number])
+    assert reading.text_of(line) == f"Large change: {named} and 39 more"
+    assert reading.attribute(more, "href") == f"{risks}#risk-many-objects"
 
 
 def test_new_object_is_printed_as_its_manifest(as_viewer, alice):

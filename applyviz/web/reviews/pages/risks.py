@@ -21,7 +21,7 @@ from applyviz.records.models import ObjectChange
 from applyviz.web.components.badges import LEVEL_STYLES, Appearance
 from applyviz.workflow.policies.risks import PlanRisk
 
-NAMED = 2
+NAMED = 12
 
 
 class RiskState(StrEnum):
@@ -53,29 +53,24 @@ class HighRisk:
     state: RiskState = RiskState.NONE
 
     @property
-    def url(self) -> str:
-        """The address of the first object."""
-        return self.objects[0].url
-
-    @property
     def is_high(self) -> bool:
         """Whether it is a high risk."""
         return self.style is LEVEL_STYLES[RiskLevel.HIGH]
 
     @property
-    def names(self) -> str:
-        """The first of them by name."""
-        return ", ".join(one.name for one in self.objects[:NAMED])
+    def named(self) -> tuple[LinkedObject, ...]:
+        """The first objects, which lines name."""
+        return self.objects[:NAMED]
 
     @property
     def more(self) -> int:
-        """The number of objects that are not named."""
+        """The number of objects that are not named; the list of risks has them."""
         return len(self.objects[NAMED:])
 
     @property
     def text(self) -> str:
-        """The risk and all of its objects as one line."""
-        return f"{self.title}: {', '.join(one.name for one in self.objects)}"
+        """The risk and its first objects as one line."""
+        return f"{self.title}: {', '.join(one.name for one in self.named)}"
 
 
 def name_place(kind: RiskKind, level: RiskLevel) -> str:
