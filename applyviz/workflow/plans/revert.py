@@ -31,7 +31,8 @@ from applyviz.engine.schema.walk import MISSING, LeafFinder
 from applyviz.records.enums import EntryState, Outcome
 from applyviz.records.models import ApplyRun, JournalEntry, ObjectResult, Plan, Review, Undo
 from applyviz.sources.bundle import BundledFile, SourceBundle
-from applyviz.workflow.foundation import access
+from applyviz.workflow.clusters import states
+from applyviz.workflow.foundation import access, sentences
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.plans import changes, reviews
@@ -101,6 +102,7 @@ def find_undo_blockers(run: ApplyRun, *, for_user: Visitor) -> tuple[str, ...]:
         blockers.append(_("the run changed nothing"))
     if not access.can(for_user, Action.WRITE, access.scopes_of(run.plan.review)):
         blockers.append(_("only authors can do this"))
+    blockers += map(sentences.describe, states.find_stop(run.plan.target.cluster))
     return tuple(blockers)
 
 

@@ -108,7 +108,7 @@ def test_step_that_makes_a_plan_is_disabled_and_says_why(as_alice, refused_plan)
 
     button = next(one for one in reading.find_all(page, "span", has="data-next-act"))
     assert (reading.text_of(button), reading.attribute(button, "aria-disabled")) == ("Resolve 1 conflict", "true")
-    assert f"1 object with unresolved conflicts · {PAUSED}" in reading.text_of(page)
+    assert f"{PAUSED} · 1 object with unresolved conflicts" in reading.text_of(page)
     changes = page_of(as_alice, refused_plan, "reviews:show-changes")
     assert reading.find_all(changes, "form", has="data-choose-first") == []
 

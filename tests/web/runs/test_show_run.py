@@ -154,7 +154,7 @@ def test_lost_worker_and_who_took_over_are_told(as_viewer, run, bob):
     page = as_viewer.get(url(run)).content.decode()
 
     said = " ".join(page.split())
-    assert "the last one stopped, or does not respond. Another worker is taking over" in said
+    assert "the last one stopped, or does not respond. The next worker takes over, and first checks" in said
     assert ("two:22 continued the run" in page, "one:11" in page) == (True, False)
 
 

@@ -78,7 +78,7 @@ def disable_planning(button: Button, approval: ApprovalState) -> Button:
     stops, makes_plan = approval.facts.stops, (Replan, UploadManifests, ResolveConflicts)
     if not stops or not isinstance(approval.facts.next, makes_plan):
         return button
-    return replace(button, url="", form_url="", blockers=(*button.blockers, *approval.list_blockers(stops)))
+    return replace(button, url="", form_url="", blockers=(*approval.list_blockers(stops), *button.blockers))
 
 
 def describe_start(plan: Plan, facts: PlanFacts) -> str:

@@ -62,19 +62,19 @@ def describe_ending(run: ApplyRun, results: Sequence[ObjectResult]) -> str | Pro
     """Return how a finished run ended, which run it waits for, or that it compares first, in one sentence."""
     if run.state == RunState.QUEUED:
         return _describe_wait(run)
-    if run.state == RunState.APPLYING and run.epoch == 1 and all(r.outcome in _NOT_BEGUN for r in results):
+    is_compared = run.state == RunState.APPLYING and run.epoch == 1 and not run.is_lost(clock.now())
+    if is_compared and all(r.outcome in _NOT_BEGUN for r in results):
         return _("Comparing live with the approved plan first. Nothing is written yet.")
-    if (
-        run.state == RunState.FAILED
-        and run.attempt > 1
-        and not any(find_object_state(r) in NOT_AS_APPROVED for r in results)
-    ):
+    is_retried = run.state == RunState.FAILED and run.attempt > 1
+    if is_retried and not any(find_object_state(r) in NOT_AS_APPROVED for r in results):
         return _("The retry succeeded. Objects that were not attempted need a new plan.")
     if run.state == RunState.FAILED and not any(r.outcome in BAD for r in results):
         if any(r.rollout in NOT_READY for r in results):
             if any(find_object_state(r) is ObjectState.NOT_ATTEMPTED for r in results):
                 return _("A workload did not become ready, so the run stopped. Objects applied before stay applied.")
             return _("All objects are written, but not all workloads became ready.")
+    elif run.state == RunState.STALE and any(r.outcome in Outcome.written() for r in results):
+        return f"{_ENDINGS[RunState.STALE]} {_('Objects applied before stay applied.')}"
     elif run.state == RunState.CANCELED and all(r.outcome in _UNTOUCHED for r in results):
         return _("The run was canceled before it changed anything.")
     elif run.state == RunState.FAILED and RunRules.from_json(run.rules).carries_on:

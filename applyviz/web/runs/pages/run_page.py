@@ -29,7 +29,8 @@ from applyviz.web.runs.pages.retries import AttemptRow, RetryOffer, present_atte
 from applyviz.web.runs.pages.run_strip import COUNTED, RunStrip, present_strip
 from applyviz.web.runs.pages.scheduled_starts import describe_start
 from applyviz.web.runs.pages.timeline import RunTimeline, Span, present_timeline, read_samples, read_spans
-from applyviz.workflow.foundation import access
+from applyviz.workflow.clusters import states
+from applyviz.workflow.foundation import access, sentences
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.plans import revert
 from applyviz.workflow.plans.live_values import list_results
@@ -175,6 +176,10 @@ def _describe_next(run: ApplyRun, person: Person) -> str:
         return ""
     if run.plan.review.state != ReviewState.OPEN:
         return ""
+    latest = run.plan.review.latest_plan
+    if latest is not None and latest.pk != run.plan_id:
+        text = _("Plan %(number)d of the review shows what changed and what is left to apply.")
+        return text % {"number": latest.number}
     if access.can(person, Action.WRITE, access.scopes_of(run.plan.review)):
         return _("Re-plan in the review. The next plan shows what changed and what is left to apply.")
     return _("An author can re-plan in the review. The next plan shows what changed and what is left to apply.")
@@ -239,16 +244,20 @@ def _present_body(
 
 
 def _find_own_error(run: ApplyRun, results: Sequence[ObjectResult]) -> str:
-    """Return the error of a run; "" where it is the error of an object, which the failures show with its reason."""
+    """Return the error of a run; "" where it is that of an object that the page shows with its reason (`results`)."""
     details = [detail for result in results for detail in (result.detail, result.rollout_detail) if detail]
     return "" if any(detail in run.error for detail in details) else run.error
 
 
 def _offer_revert(run: ApplyRun, person: Person) -> tuple[str, str]:
-    """Return the address at which this person reverts a run, and a note if only others can; else ""."""
+    """Return the address at which this person reverts a run, and a note if only others can, or nobody now; else ""."""
     if not revert.find_undo_blockers(run, for_user=person):
         return reverse("runs:undo-run", args=[run.number]), ""
-    return "", _("Authors can revert it") if revert.can_be_reverted(run) else ""
+    if not revert.can_be_reverted(run):
+        return "", ""
+    for stop in states.find_stop(run.plan.target.cluster):
+        return "", _("No revert now: %(why)s.") % {"why": sentences.describe(stop)}
+    return "", _("Authors can revert it")
 
 
 def present_run(
@@ -274,7 +283,7 @@ def present_run(
         target=plan.target.cluster.name,
         style=STATE_STYLES[state],
         ending=describe_ending(run, results),
-        error=run.error if position is not None else _find_own_error(run, results),
+        error=_find_own_error(run, [r for r in results if position in (None, r.position)]),
         emergency=present_emergency(plan),
         approved_by=approvals,
         started_by=run.requested_by.get_username(),
