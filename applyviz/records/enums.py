@@ -140,7 +140,7 @@ class FindingSort(models.TextChoices):
 class EntryState(models.TextChoices):
     """A request of a run: recorded before it is sent, answered, or resolved by reading live."""
 
-    INTENT = "intent", _("not sent yet")
+    INTENT = "intent", _("no answer")
     ANSWERED = "answered", _("answered")
     RESOLVED = "resolved", _("determined from live state")
 

@@ -4,7 +4,8 @@ import pytest
 from django.urls import reverse
 
 from applyviz import clock
-from applyviz.records.models import ApplyRun, Cluster
+from applyviz.records.enums import EntryState
+from applyviz.records.models import ApplyRun, Cluster, JournalEntry
 from applyviz.workflow.plans import reviews
 from tests.web import rows
 from tests.web.runs import scenes
@@ -56,3 +57,14 @@ def test_run_on_a_paused_cluster_says_why_it_cannot_be_reverted(as_alice, plan, 
     paused = "demo is paused. An administrator can resume it on its page"
     assert (f"No revert now: {paused}." in page, "Revert…" in page) == (True, False)
     assert (answer.status_code, paused[1:] in answer.content.decode()) == (409, True)
+
+
+def test_request_without_an_answer_is_never_called_unsent(as_viewer, run):
+    """It is stored before it is sent: nobody knows of a lost worker how far it came."""
+    JournalEntry.objects.update(state=EntryState.INTENT, status=0)
+    result = run.results.first()
+
+    pages = [as_viewer.get(url(run)), as_viewer.get(reverse("runs:show-result", args=[run.number, result.position]))]
+
+    texts = [page.content.decode() for page in pages]
+    assert [("no answer" in text, "not sent" in text) for text in texts] == [(True, False)] * 2
