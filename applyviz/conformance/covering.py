@@ -10,20 +10,15 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from applyviz.engine.objects.known_names import LAST_APPLIED, SERVER_WRITTEN
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, canonical_json, is_same_json
 
 NOTHING: Any = object()
 # What every write changes, whoever sends it; a new object gets all of it.
-_RECORDS = frozenset(
-    {
-        *("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "deletionTimestamp"),
-        *("selfLink", "name", "namespace"),
-    }
-)
+_RECORDS = SERVER_WRITTEN | {"deletionTimestamp", "name", "namespace"}
 # The keys of lists of built-in kinds that have a default.
 _KEY_DEFAULTS = {"protocol": "TCP", "name": ""}
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def strip(obj: JSONObject | None, *, has_status: bool) -> MutableObject:
@@ -37,8 +32,8 @@ def strip(obj: JSONObject | None, *, has_status: bool) -> MutableObject:
     if isinstance(metadata, Mapping):
         metadata = {name: value for name, value in metadata.items() if name not in _RECORDS}
         annotations = metadata.get("annotations")
-        if isinstance(annotations, Mapping) and _LAST_APPLIED in annotations:
-            metadata["annotations"] = {n: v for n, v in annotations.items() if n != _LAST_APPLIED}
+        if isinstance(annotations, Mapping) and LAST_APPLIED in annotations:
+            metadata["annotations"] = {n: v for n, v in annotations.items() if n != LAST_APPLIED}
         if not metadata.get("annotations", True):
             del metadata["annotations"]
         kept["metadata"] = metadata

@@ -21,8 +21,8 @@ from applyviz.conformance.recorded import RecordedCluster, follow_applies
 from applyviz.conformance.stories import Invocation, Story, StoryStep, load_lines, load_story
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.manifests.parse import parse_manifests
-from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.exchange import JSON, Answer, Request
+from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER, LAST_APPLIED
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, get_at
 from applyviz.engine.planning.model import placeholders
@@ -32,7 +32,7 @@ from applyviz.engine.planning.sets.planner import SetPlanner, drive
 from applyviz.engine.requests.argv import parse_apply
 from applyviz.engine.requests.flags import UsageError
 from applyviz.engine.requests.flow import Catalog
-from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, SERVER_SIDE_MANAGER, ApplyMode, ApplyOptions
+from applyviz.engine.requests.options import SERVER_SIDE_MANAGER, ApplyMode, ApplyOptions
 from applyviz.engine.risks.related_objects import find_related_requests, read_related
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
@@ -264,7 +264,7 @@ def _read_line(case: JSONObject, name: str) -> ApplyInput | None:
     if live is None or manifest is None or case.get("crd") or case.get("subresource"):
         return None
     if case.get("original") is not None:
-        annotations = {**(get_at(live, ("metadata", "annotations")) or {}), ANNOTATION: json.dumps(case["original"])}
+        annotations = {**(get_at(live, ("metadata", "annotations")) or {}), LAST_APPLIED: json.dumps(case["original"])}
         live = {**live, "metadata": {**live["metadata"], "annotations": annotations}}
     managers = {**MANAGERS, ApplyMode.SERVER: case.get("manager") or SERVER_SIDE_MANAGER}
     return ApplyInput(name, read_documents(json.dumps(manifest)), (live,), (), (), _namespace(live), managers)

@@ -14,10 +14,11 @@ from applyviz.conformance import covering
 from applyviz.conformance.covering import NOTHING
 from applyviz.conformance.inputs import HeldCluster, Planned
 from applyviz.engine.objects.exchange import APPLY_PATCH, JSON, Answer, Request
+from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER, LAST_APPLIED, LAST_APPLIED_PATH
 from applyviz.engine.objects.paths import FieldPath, fields
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, ApplyMode
+from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.walk import list_leaves
 
@@ -27,7 +28,6 @@ _CARRIED = {
     "metrics": "autoscaling.alpha.kubernetes.io/metrics",
     "behavior": "autoscaling.alpha.kubernetes.io/behavior",
 }
-_LAST_APPLIED = ("f:metadata", "f:annotations", "f:kubectl.kubernetes.io/last-applied-configuration")
 _RECORDS_OF_KUBECTL = frozenset({CLIENT_SIDE_MANAGER, "kubectl-last-applied", "before-first-apply"})
 
 
@@ -146,7 +146,7 @@ def leaves_to_others(planned: Planned) -> bool:
             return True
     if not planned.change.has_effect:
         return False
-    given_up = _list_owned(planned, live) - _list_owned(planned, after) - {_LAST_APPLIED}
+    given_up = _list_owned(planned, live) - _list_owned(planned, after) - {LAST_APPLIED_PATH}
     has_left = not any(_is_ours(entry, planned) for entry in _list_entries(after))
     return not has_left and any(
         covering.find(after, path) is not NOTHING and _list_others(planned, after, path) for path in given_up
@@ -344,7 +344,7 @@ def _is_lost(planned: Planned, path: tuple[str, ...], node: Node | None) -> bool
 
 def _read_record(live: JSONObject) -> JSONValue:
     """Return what kubectl once applied client-side; a server-side apply of the same author drops it knowingly."""
-    text = get_at(live, ("metadata", "annotations", _LAST_APPLIED[-1][2:]), None)
+    text = get_at(live, ("metadata", "annotations", LAST_APPLIED), None)
     return json.loads(text) if text else None
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from applyviz.engine.explain.fields import CHANGING
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason
 from applyviz.engine.objects.exchange import Answer
+from applyviz.engine.objects.known_names import REQUESTER, SERVER_WRITTEN
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
@@ -22,24 +23,11 @@ from applyviz.engine.risks.restarts import PODS_RESTART
 from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.walk import MISSING, list_leaves
 
-_BOOKKEEPING = frozenset(
-    f"f:{name}"
-    for name in (
-        *(
-            "creationTimestamp",
-            "deletionTimestamp",
-            "generation",
-            "managedFields",
-            "resourceVersion",
-            "selfLink",
-            "uid",
-        ),
-    )
-)
+_BOOKKEEPING = frozenset(f"f:{name}" for name in SERVER_WRITTEN | {"deletionTimestamp"})
 # The server allocates these values, so no plan can predict them.
 _ALLOCATED = frozenset({"f:clusterIP", "f:clusterIPs", "f:nodePort", "f:healthCheckNodePort"})
 # Who asks for a certificate; the server writes it into the request.
-_REQUESTER = frozenset({("f:spec", f"f:{name}") for name in ("username", "uid", "groups", "extra")})
+_REQUESTER = frozenset({("f:spec", f"f:{name}") for name in REQUESTER})
 _UID_LABELS = frozenset({"f:controller-uid", "f:batch.kubernetes.io/controller-uid"})
 _KEPT = frozenset({FieldOperation.KEPT, FieldOperation.NOT_REMOVED, FieldOperation.UNCHANGED})
 _WORKLOADS = frozenset({"Deployment", "StatefulSet", "DaemonSet"})

@@ -19,9 +19,9 @@ from applyviz.conformance.recorded import RecordedCluster, RecordedKey, follow_a
 from applyviz.conformance.stories import Invocation, Story, StoryExchange, StoryStep, load_story
 from applyviz.conformance.truths import Truths, Turn
 from applyviz.engine.manifests.documents import ManifestDocument
-from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
 from applyviz.engine.ownership.client_side import find_managers
 from applyviz.engine.planning.model.plan import PlannedObject, PlannedSet, PlanProblem
@@ -215,7 +215,7 @@ def _is_client_side(live: JSONObject, manager: str) -> bool:
 
 
 def _has_annotation(obj: JSONObject) -> bool:
-    return ANNOTATION in (get_at(obj, ("metadata", "annotations")) or {})
+    return LAST_APPLIED in (get_at(obj, ("metadata", "annotations")) or {})
 
 
 def _check(change: PlannedObject, truth: Truth, kind: KindSchema | None, missing: Request | None) -> PlanVerdict:

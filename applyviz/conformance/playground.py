@@ -19,8 +19,8 @@ from pathlib import Path
 from applyviz.conformance.cases import CaseResult
 from applyviz.conformance.stories import load_lines
 from applyviz.engine.explain.reasons import FieldOperation
-from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.errors import Conflict
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
 from applyviz.engine.ownership.managed_fields import read_owners
@@ -37,7 +37,7 @@ NOW = "2026-06-01T00:00:00Z"
 _CHOSEN = ("uid", "creationTimestamp", "resourceVersion", "generation", "managedFields")
 # The product binds its patch to the object that it read, and a server prints a refused patch.
 _BOUND = re.compile(r" (resourceVersion:[0-9]+ uid:[0-9a-f-]+)(?=\])")
-_RECORD = f".metadata.annotations.{ANNOTATION}"
+_RECORD = f".metadata.annotations.{LAST_APPLIED}"
 _BOOKKEEPING = (_RECORD, ".metadata.generation", ".metadata.managedFields", ".status")
 _SHOWN = (FieldOperation.SET, FieldOperation.CHANGED, FieldOperation.CLEARED, FieldOperation.DEFAULTED)
 _INVALID = "not valid: "
@@ -198,7 +198,7 @@ def _template(obj: JSONObject) -> JSONValue:
 
 def _compared(obj: JSONObject) -> JSONObject:
     metadata = {name: value for name, value in (obj.get("metadata") or {}).items() if name not in _CHOSEN}
-    annotations = {k: v for k, v in (metadata.pop("annotations", None) or {}).items() if k != ANNOTATION}
+    annotations = {k: v for k, v in (metadata.pop("annotations", None) or {}).items() if k != LAST_APPLIED}
     metadata |= {"annotations": annotations} if annotations else {}
     return {**{k: v for k, v in obj.items() if k != "status"}, "metadata": metadata}
 

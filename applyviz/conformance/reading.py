@@ -19,6 +19,7 @@ from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.merge.last_applied import read_null_annotations
 from applyviz.engine.objects.exchange import APPLY_PATCH
 from applyviz.engine.objects.golang import read_integer
+from applyviz.engine.objects.known_names import LAST_APPLIED, PART_OF
 from applyviz.engine.objects.values import (
     JSONObject,
     JSONValue,
@@ -31,9 +32,6 @@ from applyviz.engine.objects.values import (
 from applyviz.engine.requests.argv import is_apply, parse_apply
 from applyviz.engine.requests.flags import UsageError
 from applyviz.engine.requests.inputs import Material, SourceText, read_inputs
-
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_PART_OF = "applyset.kubernetes.io/part-of"
 
 
 def _texts(story: Story, invocation: Invocation) -> tuple[SourceText, ...]:
@@ -53,7 +51,7 @@ def _seen_manifest(exchange: StoryExchange) -> JSONValue:
         return None  # the parent of an ApplySet, which is in no file
     if exchange.content_type.startswith(APPLY_PATCH):
         return exchange.body
-    text = get_at(exchange.body, ("metadata", "annotations", _LAST_APPLIED))
+    text = get_at(exchange.body, ("metadata", "annotations", LAST_APPLIED))
     return json.loads(text, parse_int=read_integer) if isinstance(text, str) else None
 
 
@@ -73,10 +71,10 @@ def _without_additions(obj: JSONObject, manifest: JSONObject, seen: JSONObject) 
         meta.pop("namespace", None)
     if meta.get("annotations", "") is None:
         del meta["annotations"]
-    for name, key in (("annotations", _LAST_APPLIED), ("labels", _PART_OF)):
+    for name, key in (("annotations", LAST_APPLIED), ("labels", PART_OF)):
         entries = meta.get(name)
         if isinstance(entries, dict):
-            if key == _LAST_APPLIED or key not in (written.get(name) or {}):
+            if key == LAST_APPLIED or key not in (written.get(name) or {}):
                 entries.pop(key, None)
             if not entries:
                 del meta[name]

@@ -34,7 +34,7 @@ from applyviz.conformance.endings import is_gone
 from applyviz.conformance.inputs import Planned
 from applyviz.conformance.meaning import means
 from applyviz.conformance.shown import ShownObject
-from applyviz.engine.merge.last_applied import ANNOTATION
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
@@ -121,7 +121,7 @@ class Facts:
     def records_directive(self) -> bool:
         """Whether a client-side apply changes the object, and records a directive of a patch as last applied."""
         is_patch = self.planned.mode is ApplyMode.CLIENT and self.live is not None
-        record = get_at(self.after, ("metadata", "annotations", ANNOTATION), None) or "{}"
+        record = get_at(self.after, ("metadata", "annotations", LAST_APPLIED), None) or "{}"
         return is_patch and self.is_written and _DIRECTIVE.search(record) is not None
 
     @property
@@ -257,7 +257,7 @@ class Facts:
     @property
     def ignores_record(self) -> bool:  # whether a manifest has a record of kubectl, which no request sends
         is_other = self.planned.mode is ApplyMode.SERVER and self.planned.options.field_manager != SERVER_SIDE_MANAGER
-        return not is_other and ANNOTATION in (get_at(self.manifest, ("metadata", "annotations"), None) or {})
+        return not is_other and LAST_APPLIED in (get_at(self.manifest, ("metadata", "annotations"), None) or {})
 
     @cached_property
     def shares_keys(self) -> bool:
@@ -313,7 +313,7 @@ PREDICATES: Mapping[str, Predicate] = {
     "no-last-applied": lambda f: (
         f.planned.mode is ApplyMode.CLIENT
         and f.live is not None
-        and ANNOTATION not in (get_at(f.live, ("metadata", "annotations"), None) or {})
+        and LAST_APPLIED not in (get_at(f.live, ("metadata", "annotations"), None) or {})
         and not f.moves_back
     ),
     "null-defaults-again": lambda f: f.is_defaulted_again,

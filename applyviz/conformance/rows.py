@@ -22,7 +22,7 @@ from applyviz.conformance.shown import ShownObject, ShownRow
 from applyviz.engine.diff.structural import is_equal_in_meaning
 from applyviz.engine.diff.yaml_text import below
 from applyviz.engine.manifests.parse import parse_manifests
-from applyviz.engine.merge.last_applied import ANNOTATION
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at, is_same_json
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
@@ -240,7 +240,7 @@ def _judge_operation(
 
 
 def _find_record(obj: JSONObject | None) -> JSONValue:
-    return (get_at(obj, ("metadata", "annotations")) or {}).get(ANNOTATION)
+    return (get_at(obj, ("metadata", "annotations")) or {}).get(LAST_APPLIED)
 
 
 def _compare_records(obj: JSONObject | None) -> JSONValue:

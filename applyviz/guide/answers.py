@@ -17,16 +17,17 @@ from dataclasses import dataclass, replace
 from applyviz.engine.manifests.documents import ManifestDocument, ObjectPatch
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.manifests.patch_documents import take_patches_apart
-from applyviz.engine.merge import last_applied, patches
+from applyviz.engine.merge import patches
 from applyviz.engine.merge.calculation import PatchSteps
 from applyviz.engine.objects.errors import Conflict, ConflictError, ManifestError, PatchError
 from applyviz.engine.objects.exchange import APPLY_PATCH, Request
+from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER, LAST_APPLIED
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, get_at
 from applyviz.engine.ownership import managed_fields, migrate, server_side, updates
 from applyviz.engine.planning.simulation.dry_run_result import describe_conflicts, describe_refusal
-from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, ApplyMode
+from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.requests.patching import CONTENT_TYPES
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
@@ -109,9 +110,9 @@ def _answer_estimate(given: PlaygroundQuery, *, known: tuple[JSONObject, ...], p
 def _without_record(obj: JSONObject, known: tuple[JSONObject, ...]) -> JSONObject:
     """Return an object without the annotation last-applied, unless the example itself shows it."""
     annotations = dict(get_at(obj, ("metadata", "annotations")) or {})
-    if any(get_at(one, ("metadata", "annotations", last_applied.ANNOTATION)) for one in known):
+    if any(get_at(one, ("metadata", "annotations", LAST_APPLIED)) for one in known):
         return obj
-    annotations.pop(last_applied.ANNOTATION, None)
+    annotations.pop(LAST_APPLIED, None)
     metadata = {name: value for name, value in obj["metadata"].items() if name != "annotations"}
     return {**obj, "metadata": {**metadata, "annotations": annotations} if annotations else metadata}
 

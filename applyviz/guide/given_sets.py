@@ -7,18 +7,11 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 
 from applyviz.engine.objects.errors import ManifestError
+from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.requests.argv import parse_apply
 from applyviz.engine.requests.flags import UsageError
-from applyviz.engine.requests.options import (
-    CLIENT_SIDE_MANAGER,
-    ApplyMode,
-    ApplyOptions,
-    Propagation,
-    Prune,
-    PruneMode,
-    SetAction,
-)
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Propagation, Prune, PruneMode, SetAction
 
 FILE = "manifests.yaml"
 _CASCADE = "--cascade="

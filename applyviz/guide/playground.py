@@ -28,6 +28,7 @@ from applyviz.engine.manifests.patch_documents import KIND, take_patches_apart
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.errors import ApplyVizError, SchemaError, SourcePosition
 from applyviz.engine.objects.exchange import Answer
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject
@@ -201,7 +202,7 @@ def _remember(live: JSONObject | None, applied: JSONObject | None) -> JSONObject
     if live is None or applied is None:
         return live
     metadata = live.get("metadata") or {}
-    annotations = {**(metadata.get("annotations") or {}), last_applied.ANNOTATION: last_applied.render(applied)}
+    annotations = {**(metadata.get("annotations") or {}), LAST_APPLIED: last_applied.render(applied)}
     return {**live, "metadata": {**metadata, "annotations": annotations}}
 
 

@@ -13,7 +13,8 @@ from datetime import datetime
 
 from applyviz.engine.manifests.documents import ManifestDocument, ParsedFile
 from applyviz.engine.objects.errors import ApplyVizError, ManifestError
-from applyviz.engine.objects.exchange import JSON, Answer, Request
+from applyviz.engine.objects.exchange import JSON, MERGE_PATCH, Answer, Request
+from applyviz.engine.objects.known_names import SERVER_WRITTEN
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.planning.model import placeholders
@@ -34,9 +35,8 @@ from applyviz.sandbox.storage.store import MemoryStore
 
 NAMESPACE = GroupVersionKind("", "v1", "Namespace")
 _USER = "kubectl"
-_MERGE_PATCH = "application/merge-patch+json"
 _CREATED = ("CustomResourceDefinition", "Namespace")
-_CHOSEN = ("resourceVersion", "uid", "creationTimestamp", "generation", "selfLink")
+_CHOSEN = SERVER_WRITTEN - {"managedFields"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ class StoredCluster:
         answer = self._filling.handle(Request("POST", resource.path(), {}, JSON, body))
         if answer.status == 409:
             path = resource.path("", document.ref.name)
-            answer = self._filling.handle(Request("PATCH", path, {}, _MERGE_PATCH, body))
+            answer = self._filling.handle(Request("PATCH", path, {}, MERGE_PATCH, body))
         return "" if answer.is_ok else describe_refusal(answer)
 
     def _know(self, document: ManifestDocument) -> None:

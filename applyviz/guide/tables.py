@@ -15,9 +15,10 @@ import yaml
 
 from applyviz.engine.merge import patches
 from applyviz.engine.objects.errors import ManifestError
+from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, get_at
-from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, ApplyMode
+from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.schema.builtin import bundled
 from applyviz.guide import playground
 from applyviz.guide.abridging import abridge

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from applyviz.engine.objects.known_names import PART_OF
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
-from applyviz.engine.requests.applyset import ID, KINDS, NAMESPACES, PART_OF
+from applyviz.engine.requests.applyset import ID, KINDS, NAMESPACES
 from applyviz.engine.requests.applyset_survey import ParentFault, survey
 from applyviz.workflow.live import applysets
 

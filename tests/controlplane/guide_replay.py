@@ -18,8 +18,9 @@ from typing import Any
 
 import yaml
 
-from applyviz.engine.merge.last_applied import ANNOTATION, render
+from applyviz.engine.merge.last_applied import render
 from applyviz.engine.objects.exchange import APPLY_PATCH, JSON_PATCH, Answer
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, MutableObject, clone, get_at
@@ -172,7 +173,10 @@ class Replay:
         manifest_text, live = self.example.find(PagePart.MANIFEST) or "", self._read(PagePart.LIVE).after or {}
         applied = self.example.find(PagePart.LAST_APPLIED)
         if applied is not None:
-            annotations = {**(live["metadata"].get("annotations") or {}), ANNOTATION: render(read_object(applied, ""))}
+            annotations = {
+                **(live["metadata"].get("annotations") or {}),
+                LAST_APPLIED: render(read_object(applied, "")),
+            }
             live = {**live, "metadata": {**live["metadata"], "annotations": annotations}}
         before = self._create(live)
         self._recorder.take()
@@ -323,7 +327,7 @@ def without_annotation(patch: Any) -> Any:
     body: MutableObject = clone(dict(patch))
     annotations = get_at(body, ("metadata", "annotations"))
     if isinstance(annotations, dict):
-        annotations.pop(ANNOTATION, None)
+        annotations.pop(LAST_APPLIED, None)
         if not annotations:
             del body["metadata"]["annotations"]
         if not body["metadata"]:
@@ -337,8 +341,8 @@ def without_server_fields(obj: JSONObject, known: Sequence[JSONObject] = ()) -> 
     for name in _OF_SERVER:
         shown["metadata"].pop(name, None)
     annotations = shown["metadata"].get("annotations") or {}
-    if not any(get_at(one, ("metadata", "annotations", ANNOTATION)) for one in known):
-        annotations.pop(ANNOTATION, None)
+    if not any(get_at(one, ("metadata", "annotations", LAST_APPLIED)) for one in known):
+        annotations.pop(LAST_APPLIED, None)
     if not annotations:
         shown["metadata"].pop("annotations", None)
     return {k: v for k, v in shown.items() if k != "status" or v}

@@ -25,9 +25,10 @@ from typing import Any
 
 import yaml
 
+from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject
-from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, SERVER_SIDE_MANAGER
+from applyviz.engine.requests.options import SERVER_SIDE_MANAGER
 from applyviz.engine.schema.builtin import bundled
 from tests.controlplane.binaries import find_binaries
 from tests.controlplane.controlplane import ControlPlane, Server

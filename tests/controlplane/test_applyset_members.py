@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from applyviz.engine.requests.applyset import PART_OF
+from applyviz.engine.objects.known_names import PART_OF
 from applyviz.workflow.live.applysets import read_applysets
 from tests.controlplane.product import Product
 from tests.controlplane.test_applysets import config

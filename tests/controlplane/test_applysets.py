@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from applyviz.engine.requests.applyset import KINDS, PART_OF, RESOURCES, TOOLING
-from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, ApplyMode, ApplyOptions, Prune, PruneMode
+from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER, PART_OF
+from applyviz.engine.requests.applyset import KINDS, RESOURCES, TOOLING
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Prune, PruneMode
 from applyviz.engine.risks.set_context import BELONGS_TO_OTHER
 from applyviz.records.models import Plan
 from applyviz.sources.bundle import BundledFile, SourceBundle

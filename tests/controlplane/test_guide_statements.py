@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from applyviz.engine.merge.last_applied import ANNOTATION
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from tests.controlplane.controlplane import ControlPlane, run_kubectl
 from tests.controlplane.fixed_fields import Asker
 from tests.controlplane.proxying import JSONObject, Recorder
@@ -115,7 +115,7 @@ def test_change_of_sides_takes_four_requests(person):
     ]
     assert set(person.list_owners("v1/configmaps/flags")) == {"kubectl Apply", "kubectl-last-applied Apply"}
     found = person.ask("GET", "v1/configmaps/flags")[1]
-    assert (found["data"], ANNOTATION in found["metadata"]["annotations"]) == ({"theme": "dark"}, True)
+    assert (found["data"], LAST_APPLIED in found["metadata"]["annotations"]) == ({"theme": "dark"}, True)
 
 
 @pytest.mark.long

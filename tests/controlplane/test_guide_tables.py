@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from applyviz.engine.merge.last_applied import ANNOTATION, render
+from applyviz.engine.merge.last_applied import render
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, get_at, is_same_json
 from applyviz.engine.schema.builtin import bundled
@@ -78,7 +79,7 @@ def test_row_is_what_the_real_server_answers(
     resource, kind = bundled().find_resource(gvk), bundled().find_kind(gvk)
     assert resource is not None
     address = resource.path(NAMESPACE, base["metadata"]["name"])
-    record = {ANNOTATION: render(versions["last-applied"])}
+    record = {LAST_APPLIED: render(versions["last-applied"])}
     body = {**live, "metadata": {**live["metadata"], "annotations": record}}
     status, made = asker.ask("POST", address.rpartition("/")[0], body)
     assert status == 201, made

@@ -19,8 +19,9 @@ import pytest
 
 from applyviz.clusters import connect
 from applyviz.engine.objects.exchange import Request
+from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER
 from applyviz.engine.ownership.managed_fields import read_owners
-from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, ApplyMode, ApplyOptions
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.records.enums import Outcome
 from applyviz.records.models import ApplyRun, Plan
 from applyviz.workflow import runs

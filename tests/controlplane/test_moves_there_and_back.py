@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from applyviz.engine.merge.last_applied import ANNOTATION
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.records.models import Plan
 from applyviz.workflow.plans import planner
 from tests.controlplane.product import Product
@@ -78,7 +78,7 @@ class Twins:
         records = [
             read(self.product, namespace)["metadata"]
             .get("annotations", {})
-            .get(ANNOTATION, "")
+            .get(LAST_APPLIED, "")
             .replace(namespace, "NS")
             for namespace in (self.ours, self.theirs)
         ]
@@ -148,7 +148,9 @@ def test_field_is_given_client_side_by_last_applied_and_set_again(product):
     twins.move(WEB, moves=[{"what": "give", "target": twins.target, "fields": [REPLICAS]}], **client)
     made = ("create", "--dry-run=client", "--save-config", "-o", "json", "-n", twins.theirs, "-f", "-")
     said = product.plane.kubectl(*made, stdin=SHORT)
-    record = {"metadata": {"annotations": {ANNOTATION: json.loads(said.stdout)["metadata"]["annotations"][ANNOTATION]}}}
+    record = {
+        "metadata": {"annotations": {LAST_APPLIED: json.loads(said.stdout)["metadata"]["annotations"][LAST_APPLIED]}}
+    }
     patch = ("patch", "deployment", "web", "--type=merge", f"--field-manager={CLIENT_MANAGER}", "-p")
     twins.kubectl(*patch, json.dumps(record))
     twins.compare()

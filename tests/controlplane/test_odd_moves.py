@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from applyviz.engine.merge.last_applied import ANNOTATION
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.records.models import Plan
 from applyviz.workflow.plans import planner
 from tests.controlplane.product import Product
@@ -87,7 +87,7 @@ class Pair:
                 f"{one['manager']} {one['operation']}": json.dumps(one["fieldsV1"], sort_keys=True)
                 for one in found["metadata"].get("managedFields", ())
             }
-            record = found["metadata"].get("annotations", {}).get(ANNOTATION, "").replace(space, "NS")
+            record = found["metadata"].get("annotations", {}).get(LAST_APPLIED, "").replace(space, "NS")
             sides.append((owners, record, found.get("spec"), found.get("data")))
         assert sides[0] == sides[1]
         return sides[0][0]
@@ -130,11 +130,11 @@ def test_entry_is_given_client_side_and_taken_back(control_plane):
 
     pair.move(FULL, "give", [".data.level"], mode="client", field_manager=CLIENT)
     pair.kubectl("apply", "set-last-applied", "-f", "-", text=LESS)
-    ours, theirs = (pair.read(space)["metadata"]["annotations"][ANNOTATION] for space in (pair.ours, pair.theirs))
+    ours, theirs = (pair.read(space)["metadata"]["annotations"][LAST_APPLIED] for space in (pair.ours, pair.theirs))
     assert json.loads(ours)["data"] == json.loads(theirs)["data"] == {"theme": "dark"}
 
     pair.move(FULL, "take", [".data.level"], mode="client", field_manager=CLIENT)
-    assert json.loads(pair.read(pair.ours)["metadata"]["annotations"][ANNOTATION])["data"]["level"] == "info"
+    assert json.loads(pair.read(pair.ours)["metadata"]["annotations"][LAST_APPLIED])["data"]["level"] == "info"
     assert pair.read(pair.ours)["data"] == {"level": "info", "theme": "dark"}
     assert f"{CLIENT} Update" in before
 

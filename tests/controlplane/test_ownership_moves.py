@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from applyviz.clusters import connect
-from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.exchange import APPLY_PATCH, Request
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.ownership.managed_fields import read_owners
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
@@ -220,7 +220,7 @@ def test_owners_after_an_upgrade_are_those_that_kubectl_leaves(control_plane, ma
             (entry.owner.manager, entry.owner.operation): {render_path(path) for path in entry.fields}
             for entry in read_owners(live).entries
         }
-        record = live["metadata"].get("annotations", {}).get(ANNOTATION, "").replace(namespace, "NAMESPACE")
+        record = live["metadata"].get("annotations", {}).get(LAST_APPLIED, "").replace(namespace, "NAMESPACE")
         found[who][("last-applied", "")] = {record}
 
     assert found["mine"] == found["theirs"]

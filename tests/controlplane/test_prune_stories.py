@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, ApplyMode, ApplyOptions, Prune, PruneMode
+from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Prune, PruneMode
 from tests.controlplane.controlplane import ControlPlane, run_kubectl
 from tests.controlplane.product import Product
 from tests.controlplane.stories import Files

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER, PART_OF
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.requests.applyset import PART_OF, Parent
-from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, ApplyMode, ApplyOptions, Prune, PruneMode
+from applyviz.engine.requests.applyset import Parent
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Prune, PruneMode
 from applyviz.engine.requests.prune import DEFAULT_ALLOWLIST
 from applyviz.engine.schema.model import Resource
 from tests.controlplane.controlplane import ControlPlane, run_kubectl

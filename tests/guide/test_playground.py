@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from applyviz.engine.diff.yaml_text import render_yaml
 from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.manifests.parse import parse_manifests
-from applyviz.engine.merge.last_applied import ANNOTATION
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.ownership.managed_fields import read_owners
@@ -46,7 +46,7 @@ WRITTEN = (PagePart.LIVE, PagePart.MANIFEST, PagePart.APPLY, PagePart.UPDATE)
 def strip(obj):
     """An object without what only bookkeeping writes and without what nobody set."""
     metadata = {k: v for k, v in obj["metadata"].items() if k not in SERVERS}
-    annotations = {k: v for k, v in metadata.pop("annotations", {}).items() if k != ANNOTATION}
+    annotations = {k: v for k, v in metadata.pop("annotations", {}).items() if k != LAST_APPLIED}
     metadata |= {"annotations": annotations} if annotations else {}
     return {k: v for k, v in {**obj, "metadata": metadata}.items() if k != "status" or v}
 

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, ApplyMode
+from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER
+from applyviz.engine.requests.options import ApplyMode
 from applyviz.guide import playground
 from applyviz.guide.given import PlaygroundQuery
 

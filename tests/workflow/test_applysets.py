@@ -7,7 +7,8 @@ import pytest
 from applyviz.clusters import facts
 from applyviz.engine.objects.errors import UnreachableError
 from applyviz.engine.objects.exchange import MERGE_PATCH, Request
-from applyviz.engine.requests.applyset import ID, NAMESPACES, PART_OF
+from applyviz.engine.objects.known_names import PART_OF
+from applyviz.engine.requests.applyset import ID, NAMESPACES
 from applyviz.engine.requests.applyset_survey import ParentFault
 from applyviz.engine.requests.options import Prune, PruneMode
 from applyviz.records.enums import Role

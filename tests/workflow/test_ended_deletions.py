@@ -6,17 +6,11 @@ import pytest
 import yaml
 
 from applyviz.engine.objects.exchange import Request
+from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.planning.model.request_sequence import StepPurpose, list_sequence
 from applyviz.engine.planning.model.summary import summarize
-from applyviz.engine.requests.options import (
-    CLIENT_SIDE_MANAGER,
-    SERVER_SIDE_MANAGER,
-    ApplyMode,
-    ApplyOptions,
-    Replacement,
-    SetAction,
-)
+from applyviz.engine.requests.options import SERVER_SIDE_MANAGER, ApplyMode, ApplyOptions, Replacement, SetAction
 from applyviz.records.enums import Outcome, RunState
 from applyviz.records.models import JournalEntry
 from applyviz.workflow.live.ownership_history import owners_of

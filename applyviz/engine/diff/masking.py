@@ -50,12 +50,12 @@ from applyviz.engine.diff.patch_parts import is_directive, list_written
 from applyviz.engine.diff.plain_values import PlainValues
 from applyviz.engine.diff.repeating import Repeats, find_secrets
 from applyviz.engine.diff.tags import MaskTags, encode, name_items
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, canonical_json, get_at
 
 __all__ = ["DEFAULT_POLICY", "Beside", "MaskPolicy", "Masker", "find_secrets", "is_masked", "make_masker", "mask"]
 
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _NOTES = (("metadata", "annotations"), ("metadata", "labels"))
 _OWNERS = ("metadata", "managedFields")
 _EMBEDDED = "embedded"  # the step of a path into the object that a text holds
@@ -233,12 +233,12 @@ class Masker:
             if get_at(version.raw, path) == value:
                 shown: JSONValue = get_at(version.shown, path)
                 return shown
-        embedded = None if self.is_guarded and path[-1] != _LAST_APPLIED else self.plain.parse(value)
+        embedded = None if self.is_guarded and path[-1] != LAST_APPLIED else self.plain.parse(value)
         if embedded is not None:
             return self._mask_held(embedded, path, value, is_secret)
         if self.repeats.are_encoded_in(value):
             return self.mask_value(value, path)
-        is_unreadable = bool(value) and (path[-1] == _LAST_APPLIED or (is_secret and "{" in value))
+        is_unreadable = bool(value) and (path[-1] == LAST_APPLIED or (is_secret and "{" in value))
         if is_unreadable or self._looks_secret(value) or self.is_guarded or self.repeats.are_in(value):
             return self.mask_value(value, path)
         return self._walk(value, path)

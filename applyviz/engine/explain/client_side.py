@@ -29,13 +29,12 @@ from applyviz.engine.explain.verdict import (
     render_above,
 )
 from applyviz.engine.explain.versions import ObjectVersions, is_same
+from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER
 from applyviz.engine.objects.owners import Owner, name_owner
 from applyviz.engine.objects.paths import FieldPath, element_value, render_path
 from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.walk import MISSING, find_merge_key
-
-_CLIENT_SIDE_MANAGER = "kubectl-client-side-apply"
 
 
 def judge_client(versions: ObjectVersions, path: FieldPath, row: Row, manager: str) -> LeafExplanation:
@@ -98,10 +97,10 @@ def _judge_kept(
     versions: ObjectVersions, manager: str, before: tuple[Owner, ...], after: tuple[Owner, ...]
 ) -> LeafExplanation:
     """Return why a leaf stays that the manifest does not have; its owners are those afterwards, if any are known."""
-    is_own = any(o.operation == "Update" and o.manager in (manager, _CLIENT_SIDE_MANAGER) for o in before)
+    is_own = any(o.operation == "Update" and o.manager in (manager, CLIENT_SIDE_MANAGER) for o in before)
     if is_own and not versions.has_last_applied:
         return LeafExplanation(FieldOperation.NOT_REMOVED, Reason.NO_LAST_APPLIED)
-    ours = (manager, _CLIENT_SIDE_MANAGER)
+    ours = (manager, CLIENT_SIDE_MANAGER)
     others = name_owners((o for o in after or before if o.operation != "Update" or o.manager not in ours), manager)
     if others:
         return LeafExplanation(FieldOperation.KEPT, Reason.OWNED_BY_OTHERS, others)

@@ -22,6 +22,7 @@ from applyviz.engine.explain.verdict import AS_IT_IS, MAKE_WAY, LeafExplanation,
 from applyviz.engine.explain.versions import AllVersions, ObjectVersions, is_same
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.errors import Conflict, SourcePosition
+from applyviz.engine.objects.known_names import LAST_APPLIED_PATH, SERVER_WRITTEN
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.ownership.managed_fields import FieldOwners
 from applyviz.engine.schema.model import KindSchema
@@ -31,20 +32,8 @@ CLIENT = "client"
 CHANGING = frozenset({FieldOperation.SET, FieldOperation.CHANGED, FieldOperation.CLEARED, FieldOperation.DEFAULTED})
 _METADATA = "f:metadata"
 _DATA = ("f:data",)
-_BOOKKEEPING = frozenset(
-    "f:" + name
-    for name in (
-        "creationTimestamp",
-        "deletionTimestamp",
-        "generation",
-        "managedFields",
-        "resourceVersion",
-        "selfLink",
-        "uid",
-    )
-)
+_BOOKKEEPING = frozenset(f"f:{name}" for name in SERVER_WRITTEN | {"deletionTimestamp"})
 _OWNERS = ("f:metadata", "f:managedFields")
-_LAST_APPLIED = ("f:metadata", "f:annotations", "f:kubectl.kubernetes.io/last-applied-configuration")
 
 
 def explain(
@@ -81,7 +70,7 @@ def explain(
 
 def _is_bookkeeping(path: FieldPath) -> bool:
     """Return whether a metadata field is a record of the server or kubectl: versions, times, ownership."""
-    return (len(path) > 1 and path[1] in _BOOKKEEPING) or path == _LAST_APPLIED
+    return (len(path) > 1 and path[1] in _BOOKKEEPING) or path == LAST_APPLIED_PATH
 
 
 class _Judge:
@@ -173,13 +162,13 @@ class _Judge:
         """Explain a record of the server or kubectl; None for last-applied where the manifest or patch sets it."""
         after, live, wanted, _, merged, _, _, _ = row
         operation, stage = name_operation(live, after), Stage.MERGE if is_same(merged, after) else Stage.SERVER
-        if self._is_recreated and path == _LAST_APPLIED and operation is FieldOperation.CLEARED:
+        if self._is_recreated and path == LAST_APPLIED_PATH and operation is FieldOperation.CLEARED:
             return None
         is_given = wanted is not MISSING or self._is_patch
         if path == _OWNERS and is_given and operation is FieldOperation.CLEARED:
             why = Reason.PATCH_REMOVES if self._is_patch else Reason.OWNERS_CLEARED
             return LeafExplanation(operation, why, stage=stage)
-        if path == _LAST_APPLIED and not self._is_client and not self._versions.is_deletion:
+        if path == LAST_APPLIED_PATH and not self._is_client and not self._versions.is_deletion:
             is_open = self._conflicts is not None and bool(self._conflicts.find(path))
             if is_open or (is_given and operation not in (FieldOperation.UNCHANGED, FieldOperation.CLEARED)):
                 return None

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from applyviz.engine.merge.last_applied import ANNOTATION
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.values import JSONObject, MutableObject
 
 
@@ -43,9 +43,9 @@ def explain_steps(merged: MergedPatch) -> PatchSteps:
     """Return the steps of a patch, with the annotation apart from the other additions."""
     metadata = merged.additions.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
-    if not isinstance(metadata, Mapping) or not isinstance(annotations, Mapping) or ANNOTATION not in annotations:
+    if not isinstance(metadata, Mapping) or not isinstance(annotations, Mapping) or LAST_APPLIED not in annotations:
         return PatchSteps(merged.deletions, merged.additions)
-    kept = {name: text for name, text in annotations.items() if name != ANNOTATION}
+    kept = {name: text for name, text in annotations.items() if name != LAST_APPLIED}
     others = {name: value for name, value in metadata.items() if name != "annotations"}
     left = {**others, "annotations": kept} if kept else others
     additions = {name: value for name, value in merged.additions.items() if name != "metadata"}

@@ -12,9 +12,8 @@ from typing import Any
 
 from applyviz.engine.objects.errors import MergeError
 from applyviz.engine.objects.golang import read_integer, render_json
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, get_at
-
-ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def find(obj: JSONObject) -> MutableObject | None:
@@ -24,7 +23,7 @@ def find(obj: JSONObject) -> MutableObject | None:
     """
     metadata = obj.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-    text = annotations.get(ANNOTATION) if isinstance(annotations, dict) else None
+    text = annotations.get(LAST_APPLIED) if isinstance(annotations, dict) else None
     if not isinstance(text, str):
         return None
     try:
@@ -49,9 +48,9 @@ def render_as_given(manifest: JSONObject) -> str:
     """Return the text that `kubectl apply set-last-applied` writes: without an empty map of annotations of its own."""
     metadata = manifest.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-    if not isinstance(metadata, dict) or not isinstance(annotations, dict) or ANNOTATION not in annotations:
+    if not isinstance(metadata, dict) or not isinstance(annotations, dict) or LAST_APPLIED not in annotations:
         return render_json(manifest) + "\n"
-    kept = {name: text for name, text in annotations.items() if name != ANNOTATION}
+    kept = {name: text for name, text in annotations.items() if name != LAST_APPLIED}
     others = {name: value for name, value in metadata.items() if name != "annotations"}
     return render_json({**manifest, "metadata": {**others, "annotations": kept} if kept else others}) + "\n"
 
@@ -65,9 +64,9 @@ def _annotate(manifest: JSONObject, text: str | None) -> MutableObject:
     metadata = manifest.get("metadata")
     metadata = dict(metadata) if isinstance(metadata, dict) else {}
     annotations = _read_annotations(metadata.get("annotations"))
-    annotations.pop(ANNOTATION, None)
+    annotations.pop(LAST_APPLIED, None)
     if text is not None:
-        annotations[ANNOTATION] = text
+        annotations[LAST_APPLIED] = text
     metadata["annotations"] = annotations
     return {**manifest, "metadata": metadata}
 

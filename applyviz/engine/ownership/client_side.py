@@ -12,16 +12,17 @@ from typing import Any, Final
 
 from applyviz.engine.objects.errors import OwnershipError
 from applyviz.engine.objects.fieldsets import EMPTY, FieldSet, from_paths, read_fields
+from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER, LAST_APPLIED, LAST_APPLIED_PATH
 from applyviz.engine.objects.paths import FieldPath, PathElement, element_value
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, is_same_json
 from applyviz.engine.ownership import migrate
 from applyviz.engine.ownership.bookkeeping import BEFORE_FIRST_APPLY, Bookkeeper
 from applyviz.engine.ownership.entry_keys import find_keys, find_left_entries
-from applyviz.engine.ownership.last_applied import ANNOTATION, KUBECTL, find_annotations
+from applyviz.engine.ownership.last_applied import KUBECTL, find_annotations
 from applyviz.engine.ownership.managed_fields import APPLY, UPDATE, Managed, encode, find_entries, render_entry
 from applyviz.engine.schema.model import KindSchema
 
-_ANNOTATION: Final = from_paths([migrate.LAST_APPLIED_PATH])
+_ANNOTATION: Final = from_paths([LAST_APPLIED_PATH])
 _NOTHING: Final = object()
 # These write more than what was applied: they give up the last-applied fields and what the manifest sets, no others.
 _IN_PART: Final = (BEFORE_FIRST_APPLY, "kubectl-edit")
@@ -48,7 +49,7 @@ def find_managers(live: JSONObject, *, manager: str) -> tuple[str, ...]:
       own last-applied.
     """
     owners = [n for n in migrate.find_owners(live) if n in (BEFORE_FIRST_APPLY, manager) or n.startswith("kubectl")]
-    return find_named(live, (migrate.CLIENT_SIDE_MANAGER, *owners))
+    return find_named(live, (CLIENT_SIDE_MANAGER, *owners))
 
 
 def find_named(live: JSONObject, names: Collection[str]) -> tuple[str, ...]:
@@ -78,7 +79,7 @@ def take_over(
             entries = _split(entries, name, manager, last_applied or {})
         else:
             entries = migrate.upgrade({"metadata": {"managedFields": entries}}, manager=manager, csa_managers=[name])
-    if manager == KUBECTL and ANNOTATION in (find_annotations(live) or {}):
+    if manager == KUBECTL and LAST_APPLIED in (find_annotations(live) or {}):
         entries = _claim_annotation(entries, manager, str(live.get("apiVersion") or ""))
     return entries
 

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Set
 from typing import Any
 
 from applyviz.engine.objects.fieldsets import from_paths
+from applyviz.engine.objects.known_names import NAMING
 from applyviz.engine.objects.paths import FieldPath, element_value
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.ownership.managed_fields import APPLY, read_owners
@@ -18,8 +19,6 @@ from applyviz.engine.ownership.removing import remove_fields
 from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.topology import of_root
 from applyviz.engine.schema.walk import list_leaves
-
-_NAMES = {("f:apiVersion",), ("f:kind",), ("f:metadata", "f:name"), ("f:metadata", "f:namespace")}
 
 
 def list_keys(kept: Collection[FieldPath]) -> Iterator[FieldPath]:
@@ -53,7 +52,7 @@ def extract(live: JSONObject, managers: Collection[str], root: Node | None) -> J
         found = owners.of(path)
         return any(o.operation == APPLY and o.manager in managers and not o.subresource for o in found)
 
-    applied = {path for path in list_leaves(root, live) if path in _NAMES or is_applied(path)}
+    applied = {path for path in list_leaves(root, live) if path in NAMING or is_applied(path)}
     return _keep_leaves(live, applied | _list_identifying(applied), root)
 
 

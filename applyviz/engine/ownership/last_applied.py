@@ -14,6 +14,7 @@ from typing import Any, Final
 from applyviz.engine.objects.errors import OwnershipError
 from applyviz.engine.objects.fieldsets import FieldSet
 from applyviz.engine.objects.golang import read_integer, render_json
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
 from applyviz.engine.ownership.bookkeeping import Bookkeeper
@@ -22,7 +23,6 @@ from applyviz.engine.ownership.typed import collect_fields
 from applyviz.engine.ownership.versions import make_typed
 
 KUBECTL: Final = "kubectl"
-ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
 MAX_ANNOTATIONS_SIZE: Final = 256 * 1024
 
 
@@ -43,7 +43,7 @@ def _parse(text: str) -> Any:
 
 def find_allowed(keeper: Bookkeeper, live: JSONObject) -> FieldSet | None:
     """Return the fields whose live value still is the last applied one; None if that is unknown."""
-    text = (find_annotations(live) or {}).get(ANNOTATION)
+    text = (find_annotations(live) or {}).get(LAST_APPLIED)
     last = _parse(text) if text else None
     if not isinstance(last, dict) or GroupVersionKind.from_object(last) != keeper.kind.gvk:
         return None
@@ -61,22 +61,22 @@ def find_allowed(keeper: Bookkeeper, live: JSONObject) -> FieldSet | None:
 def refresh(obj: MutableObject, applied: JSONObject) -> MutableObject:
     """Return the object with its annotation, if it has one, updated to this apply."""
     annotations = find_annotations(obj)
-    if annotations is None or not annotations.get(ANNOTATION):
+    if annotations is None or not annotations.get(LAST_APPLIED):
         return obj
     text = renew(obj, applied)
-    annotations = {**annotations, ANNOTATION: text} if text else _without_record(annotations)
+    annotations = {**annotations, LAST_APPLIED: text} if text else _without_record(annotations)
     return {**obj, "metadata": {**obj["metadata"], "annotations": annotations}}
 
 
 def has_record(obj: JSONObject) -> bool:
     """Return whether an object has an annotation that the server keeps up to date."""
-    return bool((find_annotations(obj) or {}).get(ANNOTATION))
+    return bool((find_annotations(obj) or {}).get(LAST_APPLIED))
 
 
 def renew(obj: JSONObject, applied: JSONObject) -> str:
     """Return the annotation of an object after this apply; "" if it would make the annotations too large."""
     text = _render(applied)
-    annotations = {**(find_annotations(obj) or {}), ANNOTATION: text}
+    annotations = {**(find_annotations(obj) or {}), LAST_APPLIED: text}
     size = sum(len(k.encode()) + len(v.encode()) for k, v in annotations.items())
     return "" if size > MAX_ANNOTATIONS_SIZE else text
 
@@ -85,13 +85,13 @@ def with_record(obj: JSONObject, text: str) -> JSONObject:
     """Return an object with another text of the annotation; without the annotation if the text is empty."""
     metadata = obj.get("metadata") or {}
     kept = _without_record(metadata.get("annotations") or {})
-    annotations = {**kept, ANNOTATION: text} if text else kept
+    annotations = {**kept, LAST_APPLIED: text} if text else kept
     others = {name: value for name, value in metadata.items() if name != "annotations"}
     return {**obj, "metadata": {**others, "annotations": annotations} if annotations else others}
 
 
 def _without_record(annotations: Mapping[str, str]) -> dict[str, str]:
-    return {name: text for name, text in annotations.items() if name != ANNOTATION}
+    return {name: text for name, text in annotations.items() if name != LAST_APPLIED}
 
 
 def _render(applied: JSONObject) -> str:

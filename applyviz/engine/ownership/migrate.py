@@ -14,12 +14,9 @@ from typing import Final
 
 from applyviz.engine.objects.errors import OwnershipError
 from applyviz.engine.objects.fieldsets import FieldSet, read_fields
-from applyviz.engine.objects.paths import fields
+from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER, LAST_APPLIED_PATH
 from applyviz.engine.objects.values import JSONObject, MutableObject
 from applyviz.engine.ownership.managed_fields import APPLY, UPDATE, find_entries, render_entry
-
-CLIENT_SIDE_MANAGER: Final = "kubectl-client-side-apply"
-LAST_APPLIED_PATH: Final = fields("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
 
 # The message of the server's reader for an empty value.
 _NO_FIELDS: Final = (

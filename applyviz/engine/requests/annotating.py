@@ -7,8 +7,9 @@ managers do not change. A list of one empty entry clears managedFields.
 
 from __future__ import annotations
 
-from applyviz.engine.merge.last_applied import ANNOTATION, render_as_given
+from applyviz.engine.merge.last_applied import render_as_given
 from applyviz.engine.objects.exchange import MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.ownership.managed_fields import find_entries
 from applyviz.engine.requests.calls import RequestTarget
@@ -36,7 +37,7 @@ def annotate(
 
 def set_last_applied(target: RequestTarget, manifest: JSONObject) -> Flow[FlowOutcome]:
     """Set the last-applied annotation to a manifest, as `kubectl apply set-last-applied --create-annotation` does."""
-    return annotate(target, {ANNOTATION: render_as_given(manifest)}, MERGE_PATCH)
+    return annotate(target, {LAST_APPLIED: render_as_given(manifest)}, MERGE_PATCH)
 
 
 def clear_ownership(target: RequestTarget) -> Flow[FlowOutcome]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.exchange import APPLY_PATCH, Request
+from applyviz.engine.objects.known_names import PART_OF
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.request_paths import find_segment_problem
 from applyviz.engine.objects.values import JSONObject, get_at
@@ -24,7 +25,6 @@ from applyviz.engine.requests.prune import Prunable, read_items
 from applyviz.engine.schema.builtin import RELEASE
 from applyviz.engine.schema.model import Resource
 
-PART_OF = "applyset.kubernetes.io/part-of"
 ID = "applyset.kubernetes.io/id"
 TOOLING = "applyset.kubernetes.io/tooling"
 KINDS = "applyset.kubernetes.io/contains-group-kinds"

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from applyviz.engine.objects.known_names import PART_OF
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, get_at
-from applyviz.engine.requests.applyset import ID, KINDS, NAMESPACES, PART_OF, RESOURCES, TOOLING, Parent
+from applyviz.engine.requests.applyset import ID, KINDS, NAMESPACES, RESOURCES, TOOLING, Parent
 from applyviz.engine.schema.model import Resource
 
 _MOST_WORDS = 500

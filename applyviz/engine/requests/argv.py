@@ -10,10 +10,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER
 from applyviz.engine.requests.flags import Flag, Parsed, UsageError, find_bool, parse_flags
 from applyviz.engine.requests.flow import Deletion
 from applyviz.engine.requests.options import (
-    CLIENT_SIDE_MANAGER,
     SERVER_SIDE_MANAGER,
     ApplyMode,
     ApplyOptions,

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from applyviz.engine.merge import last_applied, patches
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.lookups import drop_field
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue
@@ -81,7 +82,7 @@ def _create(target: RequestTarget, manifest: JSONObject) -> Flow[FlowOutcome]:
 
 def _missing_annotation(target: RequestTarget) -> str:
     return (
-        f"resource {target.resource.plural}/{target.name} is missing the {last_applied.ANNOTATION} annotation which is "
+        f"resource {target.resource.plural}/{target.name} is missing the {LAST_APPLIED} annotation which is "
         "required by kubectl apply. kubectl apply should only be used on resources created declaratively by either "
         "kubectl create --save-config or kubectl apply. The missing annotation will be patched automatically."
     )
@@ -186,6 +187,6 @@ def apply_client_side(
     moved = yield from handback.move_back(target, outcome.obj)
     if moved is not outcome.obj:
         outcome = replace(outcome, verb=Verb.CONFIGURED, obj=moved)
-    if last_applied.ANNOTATION in ((live.get("metadata") or {}).get("annotations") or {}):
+    if LAST_APPLIED in ((live.get("metadata") or {}).get("annotations") or {}):
         return outcome
     return replace(outcome, warnings=(_missing_annotation(target), *outcome.warnings))

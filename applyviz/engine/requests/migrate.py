@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.errors import OwnershipError
+from applyviz.engine.objects.known_names import LAST_APPLIED, LAST_APPLIED_PATH
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.ownership import migrate
 from applyviz.engine.requests.calls import RequestTarget
@@ -20,13 +20,12 @@ from applyviz.engine.requests.options import SERVER_SIDE_MANAGER
 
 LAST_APPLIED_MANAGER = "kubectl-last-applied"
 _MAX_ATTEMPTS = 5
-_ANNOTATION_PATH = ("f:metadata", "f:annotations", "f:" + last_applied.ANNOTATION)
 _AGAIN = "This is non-fatal and will be retried next time you apply. Error: "
 
 
 def _annotation_owners(obj: JSONObject, operation: str) -> Iterator[str]:
     for entry in get_at(obj, ("metadata", "managedFields")) or ():
-        owned = get_at(entry.get("fieldsV1"), _ANNOTATION_PATH)
+        owned = get_at(entry.get("fieldsV1"), LAST_APPLIED_PATH)
         if entry.get("operation") == operation and owned is not None:
             yield entry.get("manager") or ""
 
@@ -34,14 +33,14 @@ def _annotation_owners(obj: JSONObject, operation: str) -> Iterator[str]:
 def needs_own_annotation(obj: JSONObject, manager: str) -> bool:
     """Return whether last-applied must move to a separate manager, or the next apply would drop it."""
     annotations = get_at(obj, ("metadata", "annotations")) or {}
-    if manager != SERVER_SIDE_MANAGER or last_applied.ANNOTATION not in annotations:
+    if manager != SERVER_SIDE_MANAGER or LAST_APPLIED not in annotations:
         return False
     return not any(_annotation_owners(obj, "Apply"))
 
 
 def render_annotation(target: RequestTarget, text: str) -> JSONObject:
     """Return the intent of the manager that keeps last-applied: only the annotation."""
-    kept = {last_applied.ANNOTATION: text}
+    kept = {LAST_APPLIED: text}
     metadata: dict[str, JSONValue] = {"name": target.name, "annotations": kept}
     if target.namespace:
         metadata["namespace"] = target.namespace
@@ -78,10 +77,10 @@ def migrate_if_needed(
     obj = applied
     try:
         if needs_own_annotation(obj, target.options.field_manager):
-            body = render_annotation(target, obj["metadata"]["annotations"][last_applied.ANNOTATION])
+            body = render_annotation(target, obj["metadata"]["annotations"][LAST_APPLIED])
             obj = dict((yield from send(target.apply_as(LAST_APPLIED_MANAGER, body, obj))).body)
     except AnswerError as error:
-        return obj, (f"failed to migrate {last_applied.ANNOTATION} for Server-Side Apply. {_AGAIN}{error}",)
+        return obj, (f"failed to migrate {LAST_APPLIED} for Server-Side Apply. {_AGAIN}{error}",)
     try:
         moved = yield from _move_fields(target, obj)
     except (AnswerError, OwnershipError) as error:

@@ -12,7 +12,6 @@ from enum import StrEnum
 from applyviz.engine.channels.model import ChannelPlan
 from applyviz.engine.objects.paths import FieldPath
 
-CLIENT_SIDE_MANAGER = "kubectl-client-side-apply"
 SERVER_SIDE_MANAGER = "kubectl"
 PRODUCT_MANAGER = "applyviz"
 # The name that the Kubernetes documentation gives the manager that keeps a value until an autoscaler writes it.

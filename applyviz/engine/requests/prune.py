@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from applyviz.engine.merge import last_applied
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.requests.calls import RequestTarget, list_objects
@@ -95,7 +95,7 @@ def find_prunable(resource: Resource, namespace: str, selector: str, visited: Co
     for obj in read_items(answer.body, resource):
         annotations = get_at(obj, ("metadata", "annotations")) or {}
         if get_at(obj, ("metadata", "uid"), "") not in visited:
-            found.append(Prunable(resource, namespace, obj, last_applied.ANNOTATION in annotations))
+            found.append(Prunable(resource, namespace, obj, LAST_APPLIED in annotations))
     return found
 
 

@@ -7,7 +7,7 @@ the object, or to its absence. For the manager `kubectl`, last-applied follows b
 
 from __future__ import annotations
 
-from applyviz.engine.merge.last_applied import ANNOTATION
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.ownership.last_applied import has_record, renew
 from applyviz.engine.requests.calls import RequestTarget
@@ -91,8 +91,8 @@ def _without_annotation(obj: JSONObject) -> JSONObject:
     """Return the manifest without last-applied: for `kubectl`, the server writes the whole request into it."""
     metadata = obj.get("metadata") or {}
     annotations = metadata.get("annotations") or {}
-    if ANNOTATION not in annotations:
+    if LAST_APPLIED not in annotations:
         return obj
-    kept = {name: text for name, text in annotations.items() if name != ANNOTATION}
+    kept = {name: text for name, text in annotations.items() if name != LAST_APPLIED}
     others = {name: value for name, value in metadata.items() if name != "annotations"}
     return {**obj, "metadata": {**others, "annotations": kept} if kept else others}

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.paths import field, fields
 from applyviz.engine.risks.advice import Advice
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import texts_of
 
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 ANNOTATION_LIMIT = 262_144
 
 

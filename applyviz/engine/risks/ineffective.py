@@ -14,7 +14,7 @@ import binascii
 import re
 from collections.abc import Iterator, Mapping
 
-from applyviz.engine.merge.last_applied import ANNOTATION
+from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER, LAST_APPLIED
 from applyviz.engine.objects.lookups import ABSENT, FieldFinder
 from applyviz.engine.objects.paths import FieldPath, field, fields
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
@@ -29,8 +29,8 @@ _CARRIED = {f"autoscaling.alpha.kubernetes.io/{name}": name for name in ("metric
 _SERVER_SIDE = "kubectl"
 _APPLIED = (_SERVER_SIDE, "Apply")
 # What kubectl calls itself by either way of applying: ownership may have moved between them.
-_KUBECTL = (_SERVER_SIDE, "kubectl-client-side-apply")
-_RECORD = ("metadata", "annotations", ANNOTATION)
+_KUBECTL = (_SERVER_SIDE, CLIENT_SIDE_MANAGER)
+_RECORD = ("metadata", "annotations", LAST_APPLIED)
 _CLUSTER_IP = ("spec", "clusterIP")
 _NAME, _ALIAS = "serviceAccountName", "serviceAccount"
 _TEXTS = {"ConfigMap": ("data", "binaryData"), "Secret": ("data", "stringData")}

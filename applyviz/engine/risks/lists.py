@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.errors import MergeError
+from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER
 from applyviz.engine.objects.paths import FieldPath, element_value, render_path
 from applyviz.engine.objects.paths import value as value_step
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at, is_same_json
@@ -25,7 +26,7 @@ from applyviz.engine.schema.walk import find_merge_key, list_leaves
 # At most so many characters of entries are compared part by part in a list.
 _MOST_COMPARED = 10_000_000
 # kubectl's names for the record of earlier applies, and for unknown writers.
-_OWN_NAMES = frozenset(("kubectl-client-side-apply", "kubectl-last-applied", "before-first-apply"))
+_OWN_NAMES = frozenset((CLIENT_SIDE_MANAGER, "kubectl-last-applied", "before-first-apply"))
 
 
 DUPLICATE_MERGE_KEY = RiskKind(

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.kinds import find_stored
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.values import JSONObject, JSONValue, is_same_json
 from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskLevel, RiskSubject, Templates
 from applyviz.engine.risks.naming import join_names
@@ -222,7 +222,7 @@ def _find_kind(subject: RiskSubject) -> RiskKind | None:
 def _without_records(obj: JSONObject) -> JSONObject:
     """Return an object without its status and what every write records; labels and annotations have effects."""
     metadata = {name: value for name, value in metadata_of(obj).items() if name not in _RECORDS}
-    annotations = {name: text for name, text in map_at(metadata, "annotations").items() if name != ANNOTATION}
+    annotations = {name: text for name, text in map_at(metadata, "annotations").items() if name != LAST_APPLIED}
     kept = {name: value for name, value in obj.items() if name != "status"}
     return {**kept, "metadata": {**metadata, "annotations": annotations}}
 

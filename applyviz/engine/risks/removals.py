@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from applyviz.engine.objects.known_names import LAST_APPLIED_PATH
 from applyviz.engine.objects.lookups import ABSENT, FieldFinder
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject
-from applyviz.engine.ownership.migrate import LAST_APPLIED_PATH
 from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskSubject, Templates
 from applyviz.engine.risks.owners import fields_of, is_ours, list_entries, owns_at
 from applyviz.engine.risks.rules import rule

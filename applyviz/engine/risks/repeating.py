@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 
 from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.merge import patches
-from applyviz.engine.merge.last_applied import ANNOTATION, read_null_annotations
+from applyviz.engine.merge.last_applied import read_null_annotations
 from applyviz.engine.objects.errors import MergeError
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.lookups import ABSENT
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at
@@ -97,7 +98,7 @@ def _repeats(patch: JSONObject, after: JSONObject, at: _Place) -> Iterator[tuple
     if isinstance(kept, list) and all(map(is_directive, patch)) and any(key not in kept for key in after):
         yield at.path, "it keeps only the keys that the manifest has, and the server sets its default again"
     for name, value in patch.items():
-        if is_directive(name) or name == ANNOTATION:
+        if is_directive(name) or name == LAST_APPLIED:
             continue
         below, before = at.enter(name), after.get(name)
         if below.node is not None and "replace" in below.node.patch_strategy:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from applyviz.engine.objects.known_names import PART_OF
 from applyviz.engine.objects.paths import FieldPath, field, fields
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.risks.immutable import find_definition
@@ -15,7 +16,6 @@ from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskLevel, RiskSu
 from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import map_at, metadata_of, position_of, texts_of
 
-PART_OF = "applyset.kubernetes.io/part-of"
 KOPS_ADDON = "kOps addon"
 # (labels or annotations, key, owner of the object)
 _MARKS = (

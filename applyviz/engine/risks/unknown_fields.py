@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from applyviz.engine.risks.clientside import LAST_APPLIED
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskLevel, RiskSubject, Templates
 from applyviz.engine.risks.repeating import is_directive
 from applyviz.engine.risks.rules import rule

@@ -6,12 +6,12 @@ Rule: the strategies of k8s.io/kubernetes `pkg/registry/certificates/certificate
 
 from __future__ import annotations
 
+from applyviz.engine.objects.known_names import REQUESTER
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, get_at
 from applyviz.kubernetes.v1_36.validation.certificates import REQUESTS
 from applyviz.sandbox.storage.resources import ResourceTarget
 
 APPROVAL = "approval"
-_REQUESTER = ("username", "uid", "groups", "extra")
 
 
 def name_requester(target: ResourceTarget, obj: MutableObject, user: JSONObject) -> None:
@@ -19,7 +19,7 @@ def name_requester(target: ResourceTarget, obj: MutableObject, user: JSONObject)
     if target.plural != REQUESTS or target.struct is None:
         return
     spec = obj.get("spec") or {}
-    for name in _REQUESTER:
+    for name in REQUESTER:
         spec.pop(name, None)
         if user.get(name):
             spec[name] = clone(user[name])

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from applyviz.engine.objects.golang import read_digits
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.values import JSONObject, MutableObject, clone, get_at
 from applyviz.kubernetes.parity.equality import find_topology, is_equal
 from applyviz.kubernetes.parity.status import StatusError
@@ -23,8 +24,7 @@ from applyviz.sandbox.workloads.rollout_math import RolloutLimits
 REVISION = "deployment.kubernetes.io/revision"
 _DESIRED, _MOST = "deployment.kubernetes.io/desired-replicas", "deployment.kubernetes.io/max-replicas"
 _HISTORY = "deployment.kubernetes.io/revision-history"
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_NOT_COPIED = frozenset({_LAST_APPLIED, REVISION, _HISTORY, _DESIRED, _MOST, "deprecated.deployment.rollback.to"})
+_NOT_COPIED = frozenset({LAST_APPLIED, REVISION, _HISTORY, _DESIRED, _MOST, "deprecated.deployment.rollback.to"})
 _COMPONENT = "deployment-controller"
 
 

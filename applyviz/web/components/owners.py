@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER
 from applyviz.engine.objects.owners import Owner
 
 _KNOWN: dict[str, str | Promise] = {
     "before-first-apply": _("fields set before the first server-side apply"),
-    "kubectl-client-side-apply": _("kubectl apply, client-side"),
+    CLIENT_SIDE_MANAGER: _("kubectl apply, client-side"),
     "kubectl-last-applied": _("kubectl last-applied annotation"),
     "kubectl": _("kubectl apply --server-side"),
     "kubectl-edit": _("kubectl edit (manual)"),

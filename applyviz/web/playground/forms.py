@@ -9,7 +9,8 @@ from django.core.validators import RegexValidator
 from django.utils.translation import gettext as _now
 from django.utils.translation import gettext_lazy as _
 
-from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, SERVER_SIDE_MANAGER, ApplyMode
+from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER
+from applyviz.engine.requests.options import SERVER_SIDE_MANAGER, ApplyMode
 from applyviz.guide.given import PlaygroundQuery, PlaygroundQueryError
 from applyviz.web.reviews.forms.reviews import MODES
 

@@ -17,9 +17,9 @@ from applyviz.clusters import discovery
 from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.diff import masking
 from applyviz.engine.diff.passwords import Passwords
-from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.controller_fields import is_controller_written
 from applyviz.engine.objects.exchange import Request
+from applyviz.engine.objects.known_names import LAST_APPLIED, SERVER_WRITTEN
 from applyviz.engine.objects.paths import fields, value
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.request_paths import find_segment_problem
@@ -36,12 +36,7 @@ from applyviz.workflow.live.adopted_names import MOST_ADOPTED
 from applyviz.workflow.plans import reviews
 
 _NAMED = 10
-_SERVERS = frozenset(
-    {
-        *("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink"),
-        *("deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences"),
-    }
-)
+_SERVERS = SERVER_WRITTEN | {"deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences"}
 _ALLOTTED = {
     "Service": ("clusterIP", "clusterIPs", "healthCheckNodePort"),
     "PersistentVolumeClaim": ("volumeName",),
@@ -65,7 +60,7 @@ def make_manifest(live: JSONObject) -> JSONObject:
     annotations = {
         name: text
         for name, text in (metadata.get("annotations") or {}).items()
-        if name != ANNOTATION and not is_controller_written(fields("metadata", "annotations", name), live)
+        if name != LAST_APPLIED and not is_controller_written(fields("metadata", "annotations", name), live)
     }
     finalizers = [
         name

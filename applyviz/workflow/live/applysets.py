@@ -11,11 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from applyviz.engine.objects.errors import ClusterError
+from applyviz.engine.objects.known_names import PART_OF
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.requests.applyset import ID, PART_OF, ApplySetError, find_parent
+from applyviz.engine.requests.applyset import ID, ApplySetError, find_parent
 from applyviz.engine.requests.applyset_survey import FoundSet, ParentFault, ParentlessSet, read_set, survey
 from applyviz.engine.requests.flow import Catalog
 from applyviz.engine.requests.options import PruneMode

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from applyviz.engine.objects.known_names import LAST_APPLIED_PATH, NAMING
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.model.plan import Versions
@@ -15,9 +16,7 @@ from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.walk import MISSING, list_leaves
 from applyviz.workflow.plans.outcome_check import find_broken
 
-_SELDOM = ("f:apiVersion",), ("f:kind",), ("f:metadata", "f:name"), ("f:metadata", "f:namespace")
-_LAST_APPLIED = ("f:metadata", "f:annotations", "f:kubectl.kubernetes.io/last-applied-configuration")
-_LEFT_OUT = frozenset({*_SELDOM, _LAST_APPLIED})
+_LEFT_OUT = NAMING | {LAST_APPLIED_PATH}
 
 
 @dataclass(frozen=True, slots=True)

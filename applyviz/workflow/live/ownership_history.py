@@ -19,6 +19,7 @@ from django.db.models import F, QuerySet
 
 from applyviz.clusters.server_clock import to_ours
 from applyviz.engine.diff.marks import remove_tags
+from applyviz.engine.objects.known_names import LAST_APPLIED_PATH
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.ownership.managed_fields import read_owners
@@ -32,7 +33,6 @@ from applyviz.workflow.foundation.scopes import ScopeEntry
 MOST_READINGS = 60
 MOST_HANDOVERS = 50
 _SECOND = timedelta(seconds=1)
-_LAST_APPLIED = ("f:metadata", "f:annotations", "f:kubectl.kubernetes.io/last-applied-configuration")
 # Group, kind, namespace, name: `ObjectRef.key`.
 Key: TypeAlias = tuple[str, str, str, str]
 
@@ -137,7 +137,7 @@ def _read(reading: Observation) -> _Owned:
     # Tags differ between plans, so two readings are compared without them.
     for entry in read_owners({"metadata": {"managedFields": remove_tags(reading.entries or [])}}).entries:
         owner = FieldOwner(entry.owner.manager, entry.owner.operation, entry.owner.subresource)
-        owned = frozenset(path for path in entry.fields if path != _LAST_APPLIED)
+        owned = frozenset(path for path in entry.fields if path != LAST_APPLIED_PATH)
         if not owned:
             continue
         paths[owner] = paths.get(owner, frozenset()) | owned

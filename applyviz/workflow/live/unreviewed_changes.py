@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from applyviz.clusters.server_clock import AGREEMENT
+from applyviz.engine.objects.known_names import LAST_APPLIED_PATH
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.values import JSONObject, get_at
@@ -27,7 +28,6 @@ _SYSTEM = frozenset(
     {"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "cloud-controller-manager"}
 )
 _OF_SERVER = frozenset({BEFORE_FIRST_APPLY, ANCIENT_CHANGES})
-_NOISE = ("f:metadata", "f:annotations", "f:kubectl.kubernetes.io/last-applied-configuration")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def _is_explained(owner: Owner, at: datetime, writes: Iterable[ExternalWrite]) -
 
 
 def _list_fields(owned: OwnedFields) -> tuple[FieldPath, ...]:
-    return tuple(path for path in owned.fields if path != _NOISE)
+    return tuple(path for path in owned.fields if path != LAST_APPLIED_PATH)
 
 
 def _present(owned: OwnedFields, at: datetime) -> UnreviewedChange | None:

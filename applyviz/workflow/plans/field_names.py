@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 
 from applyviz.engine.manifests.documents import ParsedFile
+from applyviz.engine.objects.known_names import NAMING
 from applyviz.engine.objects.paths import FieldPath, fields, render_path
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject
@@ -26,7 +27,6 @@ from applyviz.workflow.plans.changes import read_masked
 from applyviz.workflow.plans.live_values import list_rows
 
 MOST_FIELDS = 500
-IDENTITY = (("f:apiVersion",), ("f:kind",), ("f:metadata", "f:name"), ("f:metadata", "f:namespace"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def find_path(field: str, holder: FieldHolder) -> FieldPath | None:
     found = holder.list_paths().get(name)
     if found is None and holder.change is None:
         found = _find_declared(name, holder.ref)
-    return None if found is None or any(one[: len(found)] == found for one in IDENTITY) else found
+    return None if found is None or any(one[: len(found)] == found for one in NAMING) else found
 
 
 def _read_line(line: str, holders: Mapping[str, FieldHolder]) -> tuple[FieldHolder, FieldPath] | str:

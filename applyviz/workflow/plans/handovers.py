@@ -13,10 +13,10 @@ from django.utils.translation import gettext as _
 
 from applyviz.engine.diff.embedded import names_secret
 from applyviz.engine.diff.masking import is_masked
-from applyviz.engine.merge.last_applied import ANNOTATION
+from applyviz.engine.objects.known_names import LAST_APPLIED_PATH, NAMING
 from applyviz.engine.objects.lookups import ABSENT
 from applyviz.engine.objects.owners import Owner
-from applyviz.engine.objects.paths import FieldPath, fields
+from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONValue, is_same_json
 from applyviz.engine.ownership.managed_fields import APPLY, UPDATE, read_owners
@@ -30,9 +30,6 @@ from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError
 from applyviz.workflow.plans import reviews
 from applyviz.workflow.plans.changes import find_root
-from applyviz.workflow.plans.field_names import IDENTITY
-
-_ANNOTATION = fields("metadata", "annotations", ANNOTATION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +69,7 @@ def _list_dropped(change: PlannedObject, options: ApplyOptions) -> Iterator[Fiel
         return
     owners, given_up = read_owners(live), takeover.find_managers(live, options)
     for path in list_leaves(find_root(change.ref.gvk), live):
-        if path in IDENTITY or path == _ANNOTATION or manifest.find(path) is not ABSENT:
+        if path in NAMING or path == LAST_APPLIED_PATH or manifest.find(path) is not ABSENT:
             continue
         if options.mode is ApplyMode.CLIENT:
             is_own = change.versions.in_last_applied.find(path) is not ABSENT
@@ -90,7 +87,7 @@ def list_fields(plan: Plan, change: PlannedObject) -> tuple[FieldPath, ...]:
     leaves = list_leaves(find_root(change.ref.gvk), change.versions.manifest or {})
     given = [one.path for one in list_given_up(plan, change.ref)]
     dropped = _list_dropped(change, options_from_json(plan.options))
-    return tuple(dict.fromkeys((*given, *(path for path in leaves if path not in IDENTITY), *dropped)))
+    return tuple(dict.fromkeys((*given, *(path for path in leaves if path not in NAMING), *dropped)))
 
 
 def _is_other(owner: Owner, options: ApplyOptions) -> bool:
@@ -110,7 +107,7 @@ def list_live_fields(plan: Plan, change: PlannedObject) -> tuple[LiveField, ...]
     finder = change.versions.in_manifest
     options, owners, found = options_from_json(plan.options), read_owners(live), []
     for path, value in list_leaves(find_root(change.ref.gvk), live).items():
-        if path in IDENTITY or path == _ANNOTATION or path[0] == "f:status" or is_masked(value):
+        if path in NAMING or path == LAST_APPLIED_PATH or path[0] == "f:status" or is_masked(value):
             continue
         managers = tuple(dict.fromkeys(o.manager for o in owners.of(path) if _is_other(o, options)))
         before = finder.find(path)

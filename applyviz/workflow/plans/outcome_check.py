@@ -15,6 +15,7 @@ from functools import partial
 from applyviz.engine.diff.structural import StructuralDifference, diff_objects, is_same_at
 from applyviz.engine.objects.controller_fields import is_controller_written
 from applyviz.engine.objects.json_text import write_json
+from applyviz.engine.objects.known_names import SERVER_WRITTEN
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
 from applyviz.engine.planning.model.server_chosen import without_chosen
@@ -22,9 +23,7 @@ from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.walk import MISSING, LeafFinder
 from applyviz.workflow.plans.changes import without_written
 
-_NOISE = frozenset(
-    {"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "deletionTimestamp"}
-)
+_NOISE = SERVER_WRITTEN | {"deletionTimestamp"}
 # Set by the server or its controllers when the manifest does not set them.
 _ALLOCATED = frozenset({"f:clusterIP", "f:clusterIPs", "f:nodePort", "f:healthCheckNodePort", "f:volumeName"})
 

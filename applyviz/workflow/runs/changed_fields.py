@@ -7,6 +7,7 @@ and values. Entries about Secrets that are compared with live hold none of it: e
 from __future__ import annotations
 
 from applyviz.engine.explain.reasons import FieldOperation
+from applyviz.engine.objects.known_names import SERVER_WRITTEN
 from applyviz.engine.objects.lookups import ABSENT, find_value
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue
@@ -19,8 +20,6 @@ from applyviz.workflow.plans import changes
 MOST_FIELDS = 60
 _LONGEST = 200
 _CHANGING = frozenset({FieldOperation.SET, FieldOperation.CHANGED, FieldOperation.CLEARED})
-# The server changes these fields at every write; the manifest does not.
-_OF_SERVER = frozenset({"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink"})
 _WRITTEN = (Outcome.VERIFIED, Outcome.DIFFERS)
 
 
@@ -32,7 +31,7 @@ def _show(version: JSONObject | None, path: FieldPath) -> str:
 
 def _is_of_server(path: FieldPath) -> bool:
     first = render_path(path[:2]).split(".")[1:]
-    return first[:1] == ["status"] or (first[:1] == ["metadata"] and first[-1] in _OF_SERVER)
+    return first[:1] == ["status"] or (first[:1] == ["metadata"] and first[-1] in SERVER_WRITTEN)
 
 
 def describe_changed_fields(row: ObjectChange, masked: PlannedObject, outcome: Outcome) -> dict[str, JSONValue]:

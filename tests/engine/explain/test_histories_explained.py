@@ -19,8 +19,8 @@ from applyviz.engine.diff.structural import diff_objects
 from applyviz.engine.explain.fields import CHANGING
 from applyviz.engine.explain.reasons import FieldOperation, Reason
 from applyviz.engine.manifests.parse import parse_manifests
-from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.exchange import Answer
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.ownership import updates
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
@@ -113,7 +113,7 @@ class History:
         new |= {"apiVersion": kind.gvk.api_version, "kind": kind.gvk.kind}
         if rng.random() < 0.3:
             annotations = new["metadata"].get("annotations") or {}
-            new["metadata"]["annotations"] = {**annotations, ANNOTATION: rng.choice(ODD_ANNOTATIONS)}
+            new["metadata"]["annotations"] = {**annotations, LAST_APPLIED: rng.choice(ODD_ANNOTATIONS)}
         try:
             entries = updates.update(
                 self.live, new, kind=kind, manager=rng.choice(MANAGERS), now="2026-01-02T00:00:00Z"

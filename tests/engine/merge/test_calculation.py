@@ -17,9 +17,9 @@ from applyviz.engine.merge import last_applied, patches
 from applyviz.engine.merge.application import merge_maps
 from applyviz.engine.merge.calculation import MergedPatch, PatchSteps, explain_steps
 from applyviz.engine.merge.json_merge import apply_json_merge
-from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.merge.shapes import PatchShape
 from applyviz.engine.objects.exchange import MERGE_PATCH
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import get_at, is_same_json
 from applyviz.engine.planning.model.plan import PlannedObject
@@ -30,7 +30,7 @@ from applyviz.engine.schema.model import KindSchema
 
 DATA = Path(__file__).parents[2] / "conformance" / "data"
 STORIES = sorted((DATA / "recorded").glob("*.json.gz"))
-ANNOTATED = ("metadata", "annotations", ANNOTATION)
+ANNOTATED = ("metadata", "annotations", LAST_APPLIED)
 
 
 def merge_shown(found: PatchSteps, annotation: str | None, content_type: str, kind: KindSchema | None) -> Any:
@@ -39,7 +39,7 @@ def merge_shown(found: PatchSteps, annotation: str | None, content_type: str, ki
     assert found.sets_annotation == (annotation is not None)
     if annotation is not None:
         metadata = additions.get("metadata") or {}
-        annotations = {**(metadata.get("annotations") or {}), ANNOTATION: annotation}
+        annotations = {**(metadata.get("annotations") or {}), LAST_APPLIED: annotation}
         additions["metadata"] = {**metadata, "annotations": annotations}
     if content_type == MERGE_PATCH:
         return apply_json_merge(found.deletions, additions)
@@ -133,9 +133,13 @@ def test_annotation_is_a_step_of_its_own() -> None:
         ({"metadata": 5}, {"metadata": 5}, False),
         ({"metadata": {"annotations": None}}, {"metadata": {"annotations": None}}, False),
         ({"metadata": {"annotations": {"a": "1"}}}, {"metadata": {"annotations": {"a": "1"}}}, False),
-        ({"metadata": {"annotations": {ANNOTATION: "{}"}}}, {}, True),
-        ({"metadata": {"annotations": {ANNOTATION: "{}", "a": "1"}}}, {"metadata": {"annotations": {"a": "1"}}}, True),
-        ({"metadata": {"annotations": {ANNOTATION: "{}"}, "labels": {}}}, {"metadata": {"labels": {}}}, True),
+        ({"metadata": {"annotations": {LAST_APPLIED: "{}"}}}, {}, True),
+        (
+            {"metadata": {"annotations": {LAST_APPLIED: "{}", "a": "1"}}},
+            {"metadata": {"annotations": {"a": "1"}}},
+            True,
+        ),
+        ({"metadata": {"annotations": {LAST_APPLIED: "{}"}, "labels": {}}}, {"metadata": {"labels": {}}}, True),
     ],
 )
 def test_additions_are_shown_without_the_annotation(additions: Any, left: Any, is_set: bool) -> None:

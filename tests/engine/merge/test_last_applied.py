@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from applyviz.engine.merge.last_applied import ANNOTATION, attach, find, render
+from applyviz.engine.merge.last_applied import attach, find, render
 from applyviz.engine.objects.errors import MergeError
+from applyviz.engine.objects.known_names import LAST_APPLIED
 
 
 def live(text):
-    return {"metadata": {"annotations": {ANNOTATION: text}}}
+    return {"metadata": {"annotations": {LAST_APPLIED: text}}}
 
 
 def test_render_writes_compact_sorted_escaped_json_with_a_newline():
@@ -27,14 +28,14 @@ def test_render_writes_compact_sorted_escaped_json_with_a_newline():
 
 
 def test_attach_replaces_the_annotation_and_keeps_the_others():
-    manifest = {"metadata": {"name": "a", "annotations": {"x": "1", "empty": None, ANNOTATION: "old"}}}
+    manifest = {"metadata": {"name": "a", "annotations": {"x": "1", "empty": None, LAST_APPLIED: "old"}}}
 
     attached = attach(manifest)
 
     text = '{"metadata":{"annotations":{"empty":"","x":"1"},"name":"a"}}\n'
-    assert attached == {"metadata": {"name": "a", "annotations": {"x": "1", "empty": "", ANNOTATION: text}}}
+    assert attached == {"metadata": {"name": "a", "annotations": {"x": "1", "empty": "", LAST_APPLIED: text}}}
     assert find(attached) == {"metadata": {"annotations": {"empty": "", "x": "1"}, "name": "a"}}
-    assert manifest["metadata"]["annotations"][ANNOTATION] == "old"
+    assert manifest["metadata"]["annotations"][LAST_APPLIED] == "old"
 
 
 def test_attach_loses_all_annotations_when_one_is_no_text():

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from applyviz.engine.objects.known_names import LAST_APPLIED_PATH
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.ownership.client_side import find_managers, find_named, take_over, track
-from applyviz.engine.ownership.migrate import LAST_APPLIED_PATH
 from applyviz.engine.schema.builtin import bundled
 
 MARK = {"f:annotations": {LAST_APPLIED_PATH[-1]: {}}}

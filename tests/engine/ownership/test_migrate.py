@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from applyviz.engine.ownership.migrate import LAST_APPLIED_PATH, downgrade, find_owners, upgrade
+from applyviz.engine.objects.known_names import LAST_APPLIED_PATH
+from applyviz.engine.ownership.migrate import downgrade, find_owners, upgrade
 
 ANNOTATION = {"f:annotations": {LAST_APPLIED_PATH[-1]: {}}}
 

@@ -8,6 +8,7 @@ import pytest
 
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.exchange import APPLY_PATCH, Request
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.model.plan import Operation, PlannedObject, Versions
 from applyviz.engine.planning.simulation.kubectl import list_kubectl_writes
@@ -51,7 +52,7 @@ def test_force_is_asked_for_when_the_plan_does(force):
 
 
 def test_object_without_manifest_or_with_a_broken_annotation_gives_none():
-    broken = {**LIVE, "metadata": {**LIVE["metadata"], "annotations": {last_applied.ANNOTATION: "{"}}}
+    broken = {**LIVE, "metadata": {**LIVE["metadata"], "annotations": {LAST_APPLIED: "{"}}}
 
     assert list_writes(make_change(live=LIVE)) is None
     assert list_writes(make_change(manifest=MANIFEST, live=broken)) is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from applyviz.engine.merge import last_applied
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.planning.model.plan import Operation, PlannedObject, Versions
 from applyviz.engine.planning.objects.revert import Revert, invert
@@ -53,7 +53,7 @@ def test_created_object_is_deleted(obj, note):
 def test_field_that_was_changed_goes_back_with_what_was_applied():
     def pod(image, **more):
         containers = [{"name": "a", "image": image, "tty": True, **more}]
-        metadata = {"managedFields": OWNED, "annotations": {last_applied.ANNOTATION: "{}", "note": "x"}, "uid": "u"}
+        metadata = {"managedFields": OWNED, "annotations": {LAST_APPLIED: "{}", "note": "x"}, "uid": "u"}
         return make("Pod", metadata=metadata, spec={"containers": containers, "nodeName": "n"}, status={"phase": "x"})
 
     found = undo(Operation.UPDATE, pod("one"), pod("two"))
@@ -67,7 +67,7 @@ def test_field_that_was_changed_goes_back_with_what_was_applied():
     [('{"data": {"b": "1"}}', {"a": "1", "b": "1"}), (None, {"a": "1"}), ("{", {"a": "1"})],
 )
 def test_client_side_keeps_what_was_last_applied(annotation, data):
-    annotations = {last_applied.ANNOTATION: annotation} if annotation else {}
+    annotations = {LAST_APPLIED: annotation} if annotation else {}
     live = make("ConfigMap", metadata={"annotations": annotations}, data={"a": "1", "b": "1"}, immutable=True)
     after = make("ConfigMap", metadata={"annotations": annotations}, data={"a": "2", "b": "1"}, immutable=True)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from applyviz.engine.objects.known_names import PART_OF
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
-from applyviz.engine.requests.applyset import ID, KINDS, NAMESPACES, PART_OF, RESOURCES, TOOLING, Parent
+from applyviz.engine.requests.applyset import ID, KINDS, NAMESPACES, RESOURCES, TOOLING, Parent
 from applyviz.engine.requests.applyset_survey import ParentFault, survey
 from applyviz.engine.schema.model import Resource
 

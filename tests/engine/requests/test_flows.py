@@ -6,6 +6,7 @@ import pytest
 
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.exchange import Answer
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.requests import applyset
 from applyviz.engine.requests.client_side import apply_client_side
@@ -162,7 +163,7 @@ def test_client_side_dry_run_sends_nothing():
 
 
 def managed(*entries):
-    owned = {"f:metadata": {"f:annotations": {"f:" + last_applied.ANNOTATION: {}}}, "f:data": {"f:x": {}}}
+    owned = {"f:metadata": {"f:annotations": {"f:" + LAST_APPLIED: {}}}, "f:data": {"f:x": {}}}
     return [
         {"manager": m, "operation": o, "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": owned}
         for m, o in entries
@@ -296,7 +297,7 @@ def test_parent_that_cannot_be_read_stops_the_set():
 
 
 def test_client_side_entry_of_a_subresource_is_not_migrated():
-    named = {"f:metadata": {"f:annotations": {f"f:{last_applied.ANNOTATION}": {}}}}
+    named = {"f:metadata": {"f:annotations": {f"f:{LAST_APPLIED}": {}}}}
     entry = {"apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": named}
     entries = [
         {**entry, "manager": "kubectl-last-applied", "operation": "Apply"},

@@ -6,6 +6,7 @@ import pytest
 
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.exchange import Answer
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.requests.server_side import apply_server_side
@@ -84,7 +85,7 @@ def test_object_without_entries_is_booked_as_the_server_would():
 def test_annotation_that_cannot_be_read_moves_with_what_owns_it():
     entries = managed(("kubectl-client-side-apply", "Update"))
     found = live("1", "7", managedFields=entries)
-    found["metadata"]["annotations"] = {last_applied.ANNOTATION: "{"}
+    found["metadata"]["annotations"] = {LAST_APPLIED: "{"}
 
     moved, _ = play_takeover(found, ApplyOptions())
 

@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from applyviz.engine.objects.exchange import Request
-from applyviz.engine.requests.applyset import PART_OF
+from applyviz.engine.objects.known_names import PART_OF
 from tests.stories import config_map
 from tests.workflow.test_applysets import CONFIGS, SECRETS, by, patch
 

@@ -3,7 +3,8 @@
 import pytest
 from django.test import Client
 
-from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, ApplyMode, Prune, PruneMode
+from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER
+from applyviz.engine.requests.options import ApplyMode, Prune, PruneMode
 from applyviz.records.enums import Role
 from applyviz.records.models import Plan
 from applyviz.workflow.plans.left_behind import list_staying

@@ -15,6 +15,7 @@ from typing import Any
 
 from applyviz.engine.explain.reasons import FieldReason, Reason
 from applyviz.engine.objects.errors import ConflictError, OwnershipError
+from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import FieldPath, element_value
 from applyviz.engine.objects.values import JSONObject, JSONValue, clone
@@ -80,7 +81,7 @@ def _sort_keeper(owner: Owner) -> Keeper:
     name = owner.manager.lower()
     if any(tool in name for tool in _TOOLS):
         return Keeper.TOOL
-    if name == "kubectl-client-side-apply" and owner.operation == "Update":
+    if name == CLIENT_SIDE_MANAGER and owner.operation == "Update":
         return Keeper.CLIENT_SIDE
     if owner.operation == "Apply":
         return Keeper.APPLIER

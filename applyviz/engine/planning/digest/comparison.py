@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from applyviz.engine.merge.last_applied import ANNOTATION
+from applyviz.engine.objects.known_names import LAST_APPLIED_PATH
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import FieldPath, fields
 from applyviz.engine.objects.refs import ObjectRef
@@ -27,7 +27,7 @@ from applyviz.engine.schema.walk import MISSING, list_leaves
 _UID = fields("metadata", "uid")
 # Of the same object the namespace differs only where a plan left it to the default, as for an object that is left out.
 _NAMESPACE = fields("metadata", "namespace")
-_BOOKKEEPING = (_UID, _NAMESPACE, fields("metadata", "managedFields"), fields("metadata", "annotations", ANNOTATION))
+_BOOKKEEPING = (_UID, _NAMESPACE, fields("metadata", "managedFields"), LAST_APPLIED_PATH)
 _WITHOUT_RESULT = (Operation.ERROR, Operation.LEFT_OUT)
 _Identity = tuple[str, str, str]
 

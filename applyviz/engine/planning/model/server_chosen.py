@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from applyviz.engine.objects.accessors import map_or_empty
+from applyviz.engine.objects.known_names import REQUESTER
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 
-_REQUESTER = ("username", "uid", "groups", "extra")
 _ALLOCATED = ("clusterIP", "clusterIPs", "healthCheckNodePort", "loadBalancerIP")
 
 
@@ -43,7 +43,7 @@ def _without_requester(obj: JSONObject) -> JSONObject:
     spec = obj.get("spec")
     if obj.get("kind") != "CertificateSigningRequest" or not isinstance(spec, Mapping):
         return obj
-    return {**obj, "spec": {name: value for name, value in spec.items() if name not in _REQUESTER}}
+    return {**obj, "spec": {name: value for name, value in spec.items() if name not in REQUESTER}}
 
 
 def without_chosen(obj: JSONObject, manifest: JSONObject, live: JSONObject | None) -> JSONObject:

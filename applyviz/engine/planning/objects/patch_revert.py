@@ -12,12 +12,11 @@ from applyviz.engine.manifests.documents import ObjectPatch, PatchType
 from applyviz.engine.manifests.patch_documents import KIND
 from applyviz.engine.merge import patches
 from applyviz.engine.objects.exchange import STRATEGIC_MERGE_PATCH
+from applyviz.engine.objects.known_names import SERVER_WRITTEN
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.schema.model import KindSchema
 from applyviz.engine.schema.scaling import find_replicas_path
-
-_SERVERS = {"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ def _take_written(obj: JSONObject, *, is_status: bool) -> JSONObject:
     """Return the half of an object that a patch writes: the status, or everything else that people write."""
     if is_status:
         return {"status": obj.get("status") or {}}
-    metadata = {k: v for k, v in (obj.get("metadata") or {}).items() if k not in _SERVERS}
+    metadata = {k: v for k, v in (obj.get("metadata") or {}).items() if k not in SERVER_WRITTEN}
     return {**{k: v for k, v in obj.items() if k != "status"}, "metadata": metadata}
 
 

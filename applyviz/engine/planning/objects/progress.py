@@ -13,16 +13,17 @@ from itertools import takewhile
 from typing import Any
 
 from applyviz.engine.objects.exchange import Request
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at
 from applyviz.engine.ownership.client_side import find_applied
-from applyviz.engine.ownership.last_applied import ANNOTATION, with_record
+from applyviz.engine.ownership.last_applied import with_record
 from applyviz.engine.ownership.managed_fields import find_entries, with_entries
 from applyviz.engine.planning.digest.effects import effect
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.requests.calls import CLIENT_SIDE_FIELDS, changes_no_value, moves_ownership
 
 _OWNERSHIP = ["metadata", "managedFields"]
-_RECORD = ["metadata", "annotations", ANNOTATION]
+_RECORD = ["metadata", "annotations", LAST_APPLIED]
 
 
 def moved_live(change: PlannedObject, done: int | None = None) -> JSONObject | None:

@@ -13,9 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from applyviz.engine.objects.exchange import JSON, Answer, Request
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.sharing import share_equal
 from applyviz.engine.objects.values import JSONObject, get_at
-from applyviz.engine.ownership.last_applied import ANNOTATION, with_record
+from applyviz.engine.ownership.last_applied import with_record
 from applyviz.engine.ownership.managed_fields import find_entries, with_entries
 from applyviz.engine.planning.conflicts.server_errors import read_server_errors
 from applyviz.engine.planning.model.server_chosen import without_chosen
@@ -206,7 +207,7 @@ class RequestAnswerer:
         """Return the merge after a write; what only records the apply before it adds the record to that merge."""
         if self.calculated is None or not self._records(request):
             return dict(calculated)
-        merged = with_record(self.calculated, get_at(calculated, ("metadata", "annotations", ANNOTATION), ""))
+        merged = with_record(self.calculated, get_at(calculated, ("metadata", "annotations", LAST_APPLIED), ""))
         return with_entries(merged, [dict(entry) for entry in find_entries(calculated) or ()])
 
     def _records(self, request: Request) -> bool:

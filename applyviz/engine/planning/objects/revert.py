@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.errors import MergeError
+from applyviz.engine.objects.known_names import LAST_APPLIED, NAMING, SERVER_WRITTEN
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
 from applyviz.engine.ownership.extracting import keep_fields
@@ -23,9 +24,7 @@ from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.walk import MISSING, LeafFinder, list_leaves
 
-_IDENTITY = {("f:apiVersion",), ("f:kind",), ("f:metadata", "f:name"), ("f:metadata", "f:namespace")}
-_SERVERS = {"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink"}
-_SERVERS |= {"deletionTimestamp", "deletionGracePeriodSeconds"}
+_SERVERS = SERVER_WRITTEN | {"deletionTimestamp", "deletionGracePeriodSeconds"}
 _HOLD_DATA = {
     ("", "Namespace"): "everything that was put into it since",
     ("", "PersistentVolumeClaim"): "the data of its volume",
@@ -61,7 +60,7 @@ def _plain(obj: JSONObject) -> MutableObject:
     metadata = {k: v for k, v in (obj.get("metadata") or {}).items() if k not in _SERVERS}
     annotations = metadata.get("annotations")
     if isinstance(annotations, Mapping):
-        kept = {k: v for k, v in annotations.items() if k != last_applied.ANNOTATION}
+        kept = {k: v for k, v in annotations.items() if k != LAST_APPLIED}
         metadata = (
             {**metadata, "annotations": kept} if kept else {k: v for k, v in metadata.items() if k != "annotations"}
         )
@@ -101,7 +100,7 @@ def _go_back(change: PlannedObject, mode: ApplyMode, manager: str, root: Node | 
     touched = list_touched(before, after, root)
     leaves = list_leaves(root, plain)
     intended = set(_intended(before, mode, manager, root))
-    kept = {p for p in leaves if p in intended or p in _IDENTITY or any(_is_near(p, t) for t in touched)}
+    kept = {p for p in leaves if p in intended or p in NAMING or any(_is_near(p, t) for t in touched)}
     return Revert(keep_fields(plain, kept, root), notes=tuple(_note_change(change, touched)))
 
 

@@ -15,6 +15,7 @@ from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.errors import MergeError
 from applyviz.engine.objects.exchange import JSON_PATCH
+from applyviz.engine.objects.known_names import LAST_APPLIED, LAST_APPLIED_PATH, NAMING
 from applyviz.engine.objects.paths import FieldPath, fields
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.ownership.managed_fields import find_entries
@@ -35,14 +36,11 @@ from applyviz.engine.risks.restarts import PODS_RESTART
 from applyviz.engine.risks.set_context import BELONGS_TO_OTHER
 from applyviz.engine.schema.walk import list_leaves
 
-_RECORD = fields("metadata", "annotations", last_applied.ANNOTATION)
 # What these rules say is about an apply of a manifest, and none is applied here.
 _OF_APPLIES = (NO_LAST_APPLIED, REPEATING_PATCH, BELONGS_TO_OTHER, PODS_RESTART)
 
-
-_IDENTITY = {("f:apiVersion",), ("f:kind",), ("f:metadata", "f:name"), ("f:metadata", "f:namespace")}
 # kubectl apply writes this empty map into the annotation whether or not the manifest has it.
-_IDENTITY |= {("f:metadata", "f:annotations")}
+_NOT_LISTED = NAMING | {fields("metadata", "annotations")}
 
 
 def _name(member: Member, annotations: dict[str, str]) -> JSONObject:
@@ -56,7 +54,7 @@ def _name(member: Member, annotations: dict[str, str]) -> JSONObject:
 def _list_paths(member: Member, obj: JSONObject) -> dict[FieldPath, None]:
     """Return the leaves of an object, without those that only name it."""
     leaves = list_leaves(member.kind.root if member.kind else None, obj)
-    return dict.fromkeys(path for path in leaves if path and path not in _IDENTITY)
+    return dict.fromkeys(path for path in leaves if path and path not in _NOT_LISTED)
 
 
 def _find_changes(member: Member, live: JSONObject | None) -> Iterator[Risk]:
@@ -66,7 +64,7 @@ def _find_changes(member: Member, live: JSONObject | None) -> Iterator[Risk]:
     except MergeError:
         before = {}
     text = last_applied.render_as_given(member.obj)
-    after = last_applied.find({"metadata": {"annotations": {last_applied.ANNOTATION: text}}}) or {}
+    after = last_applied.find({"metadata": {"annotations": {LAST_APPLIED: text}}}) or {}
     old, new = (_list_paths(member, obj) for obj in (before, after))
     named = {"unlisted": [path for path in old if path not in new], "listed": [path for path in new if path not in old]}
     for how, found in named.items():
@@ -81,7 +79,7 @@ def _find_cleared(live: JSONObject | None) -> Iterator[Risk]:
 
 def _explain_record(reason: FieldReason) -> FieldReason:
     """Return the reason of last-applied where it is what a review sets, not the record of an apply."""
-    return replace(reason, reason=Reason.MANIFEST_SETS) if reason.path == _RECORD else reason
+    return replace(reason, reason=Reason.MANIFEST_SETS) if reason.path == LAST_APPLIED_PATH else reason
 
 
 def _plan_member(
@@ -93,7 +91,7 @@ def _plan_member(
         target = RequestTarget(one.resource, one.namespace, one.ref.name, options)
         return set_last_applied(target, member.obj) if is_setting else clear_ownership(target)
 
-    annotations = {last_applied.ANNOTATION: last_applied.render_as_given(member.obj)} if is_setting else {}
+    annotations = {LAST_APPLIED: last_applied.render_as_given(member.obj)} if is_setting else {}
     named = replace(member, obj=_name(member, annotations))
     options = replace(options, mode=ApplyMode.CLIENT, is_replacing_on_error=False)
     change = yield from plan_member(named, options=options, context=context, document=document, start=start)

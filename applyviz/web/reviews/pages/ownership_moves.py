@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
+from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import PlannedObject
-from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, SERVER_SIDE_MANAGER, ApplyMode, TakenManager
+from applyviz.engine.requests.options import SERVER_SIDE_MANAGER, ApplyMode, TakenManager
 from applyviz.records.models import Plan
 from applyviz.web.components.values import Shown, show_value
 from applyviz.workflow.plans import handovers, ownership_moves

@@ -20,6 +20,7 @@ from applyviz.engine.diff.text import TextDiffRow as PairedRow
 from applyviz.engine.diff.words import Part
 from applyviz.engine.diff.yaml_text import is_block
 from applyviz.engine.explain.reasons import FieldOperation
+from applyviz.engine.objects.known_names import SERVER_WRITTEN
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue
@@ -28,7 +29,6 @@ from applyviz.web.components.owners import OwnerChip, present_owners
 from applyviz.web.components.values import ABSENT, LONGEST, SHORT, find_value
 from applyviz.workflow.plans.changes import find_root
 
-_NOISE = frozenset({"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink"})
 PAGE, SHOWN, OF_MANIFEST = 600, 24, 200
 COUNTED = 400
 """So many differing lines of a value are counted: a new version of a custom resource differs in thousands."""
@@ -105,7 +105,7 @@ def leave_out_server_managed(obj: JSONObject | None) -> JSONObject | None:
     kept = {key: value for key, value in obj.items() if key != "status"}
     meta = kept.get("metadata")
     if isinstance(meta, Mapping):
-        kept["metadata"] = {key: value for key, value in meta.items() if key not in _NOISE}
+        kept["metadata"] = {key: value for key, value in meta.items() if key not in SERVER_WRITTEN}
     return kept
 
 

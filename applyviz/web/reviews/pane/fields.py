@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from applyviz.engine.diff.structural import is_same_at
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.explain.three_way import Equality
-from applyviz.engine.objects import paths
+from applyviz.engine.objects.known_names import NAMING
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import FieldPath, element_value, render_path
 from applyviz.engine.objects.values import JSONValue
@@ -63,9 +63,6 @@ _SHOWN_BY: dict[FieldFilter, frozenset[FieldOperation]] = {
 }
 
 _NO_MARKS = field_marks.Marks(())
-_IDENTITY = frozenset(
-    paths.fields(*names) for names in (("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace"))
-)
 
 FILTER_WORDS: dict[FieldFilter, str | Promise] = {
     FieldFilter.CHANGES: _("Changes"),
@@ -156,7 +153,7 @@ def _falls_back(change: PlannedObject, reason: FieldReason, chosen: FieldFilter)
 def _is_identity(change: PlannedObject, reason: FieldReason) -> bool:
     """Return whether a field only identifies the created or deleted object, so that it is not a change."""
     is_there_throughout = change.versions.live is not None and change.versions.after is not None
-    return reason.path in _IDENTITY and not is_there_throughout
+    return reason.path in NAMING and not is_there_throughout
 
 
 def select_reasons(change: PlannedObject, chosen: FieldFilter) -> list[tuple[int, FieldReason]]:

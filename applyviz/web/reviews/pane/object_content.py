@@ -17,8 +17,7 @@ from django.utils.translation import gettext_lazy
 
 from applyviz.engine.explain.fields import CHANGING
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
-from applyviz.engine.merge.last_applied import ANNOTATION
-from applyviz.engine.objects.paths import fields
+from applyviz.engine.objects.known_names import LAST_APPLIED_PATH
 from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject
 from applyviz.engine.planning.objects.change_builder import REJECTED
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
@@ -165,14 +164,13 @@ class ObjectContent:
         return replace(self, is_aligned=not self.is_aligned).rows_query
 
 
-_LAST_APPLIED = fields("metadata", "annotations", ANNOTATION)
-
-
 def _explain_update(change: PlannedObject) -> str:
     if select_reasons(change, FieldFilter.DEFAULTED):
         return _("The manifest changes no values; the server fills in defaults.")
-    is_recorded = any(one.path == _LAST_APPLIED and one.operation in CHANGING for one in change.fields)
-    if is_recorded and all(one.owners_before == one.owners_after for one in change.fields if one.path != _LAST_APPLIED):
+    is_recorded = any(one.path == LAST_APPLIED_PATH and one.operation in CHANGING for one in change.fields)
+    if is_recorded and all(
+        one.owners_before == one.owners_after for one in change.fields if one.path != LAST_APPLIED_PATH
+    ):
         return _("Only last-applied changes; no other values change.")
     if is_recorded:
         return _("Only last-applied and field ownership change; no other values change.")

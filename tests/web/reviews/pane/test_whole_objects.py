@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
-from applyviz.engine.merge.last_applied import ANNOTATION
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import fields
 from applyviz.engine.planning.model.plan import Certainty, Operation, Versions
@@ -20,7 +20,7 @@ from tests.web.builders import build_change
 CHANGE = replace(build_change(), fields=(), conflicts=())
 DEFAULTED = FieldReason(fields("metadata", "labels", "a"), FieldOperation.DEFAULTED, Reason.SERVER_DEFAULT)
 
-RECORDED = FieldReason(fields("metadata", "annotations", ANNOTATION), FieldOperation.SET, Reason.BOOKKEEPING)
+RECORDED = FieldReason(fields("metadata", "annotations", LAST_APPLIED), FieldOperation.SET, Reason.BOOKKEEPING)
 MOVED = FieldReason(
     fields("data", "a"), FieldOperation.UNCHANGED, Reason.MANIFEST_SETS, owners_after=(Owner("applyviz", "Update"),)
 )

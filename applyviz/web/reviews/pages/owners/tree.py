@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
+from applyviz.engine.objects.known_names import NAMING
 from applyviz.engine.objects.lookups import ABSENT
 from applyviz.engine.objects.paths import element_value
 from applyviz.engine.objects.values import JSONValue
@@ -31,9 +32,7 @@ _LONGEST = 160
 _GONE = (FieldOperation.CLEARED,)
 _FIRST = ("f:apiVersion", "f:kind", "f:metadata")
 # The name of an object has no owner.
-_IDENTITY = frozenset(
-    (("f:apiVersion",), ("f:kind",), ("f:metadata", "f:name"), ("f:metadata", "f:namespace"), ("f:metadata",))
-)
+_IDENTITY = NAMING | {("f:metadata",)}
 
 
 @dataclass(frozen=True, slots=True)
