@@ -17,7 +17,7 @@ from applyviz.engine.objects.values import JSONValue, get_at
 
 KUBE_SYSTEM_PATH = "/api/v1/namespaces/kube-system"
 _KUBE_SYSTEM = Request("GET", KUBE_SYSTEM_PATH, purpose="read")
-_VERSION = Request("GET", "/version", purpose="read")
+VERSION = Request("GET", "/version", purpose="read")
 _WHO_PATH = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 _WHO_BODY = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
 _WHO = Request("POST", _WHO_PATH, {"dryRun": "All"}, "application/json", _WHO_BODY, purpose="access")
@@ -59,7 +59,7 @@ def read_facts(reader: ClusterReader, server: str = "") -> ClusterFacts:
 
     - `server` is the address in messages.
     """
-    namespace, version = reader.try_send_all([_KUBE_SYSTEM, _VERSION])
+    namespace, version = reader.try_send_all([_KUBE_SYSTEM, VERSION])
     found = ClusterFacts(
         uid=str(get_at(namespace.body, ("metadata", "uid"), "")) if namespace.is_ok else "",
         version=str(get_at(version.body, ("gitVersion",), "")) if version.is_ok else "",
@@ -72,7 +72,7 @@ def read_facts(reader: ClusterReader, server: str = "") -> ClusterFacts:
 
 def require_answer(reader: ClusterReader, server: str = "") -> None:
     """Raise `ClusterError` with one sentence if a cluster does not answer at all; a 403 is an answer."""
-    version = reader.try_send(_VERSION)
+    version = reader.try_send(VERSION)
     if not version.is_ok and version.status != HTTPStatus.FORBIDDEN:
         raise explain(version, server, _NO_VERSION)
 

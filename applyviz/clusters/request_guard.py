@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from applyviz.clusters.errors import NotSentError
 from applyviz.engine.objects.exchange import Request
+from applyviz.engine.objects.kinds import NAMESPACE
 from applyviz.engine.objects.request_paths import join_path, split_path
 
 _SUBRESOURCES = frozenset(("", "scale", "status"))
 _DOCUMENTS = frozenset((("api",), ("apis",), ("version",), ("readyz",), ("openapi", "v3")))
-_NAMESPACE = ("", "Namespace")
 _MOST = 3  # plural, name, subresource
 
 
@@ -24,7 +24,7 @@ def _find_resource_parts(request: Request, segments: tuple[str, ...]) -> tuple[s
     ref = request.ref
     # A kind without a version has a path without one, which the server answers with 404, as it answers kubectl.
     rest = segments[depth + (0 if ref is not None and not ref.gvk.version else 1) :]
-    is_namespace = (ref.key[:2] == _NAMESPACE) if ref is not None else len(rest) < _MOST
+    is_namespace = (ref.key[:2] == NAMESPACE) if ref is not None else len(rest) < _MOST
     if rest[:1] == ("namespaces",) and not is_namespace:
         return (rest[1], rest[2:]) if len(rest) >= _MOST else None
     return "", rest

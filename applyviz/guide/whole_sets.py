@@ -17,9 +17,10 @@ from applyviz.engine.diff.yaml_text import render_yaml
 from applyviz.engine.manifests.documents import ManifestDocument, ParsedFile
 from applyviz.engine.objects.errors import ApplyVizError, SchemaError
 from applyviz.engine.objects.exchange import Request
+from applyviz.engine.objects.known_names import FOREGROUND
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
-from applyviz.engine.planning.model.plan import Operation, PlannedObject, PlannedSet, StayReason
+from applyviz.engine.planning.model.plan import DELETIONS, Operation, PlannedObject, PlannedSet, StayReason
 from applyviz.engine.planning.objects.context import EarlierRun, PlanningContext
 from applyviz.engine.planning.sets.planner import SetPlanner, drive
 from applyviz.engine.requests.applyset import ApplySetError, find_parent
@@ -33,7 +34,6 @@ from applyviz.guide.stored_cluster import StoredCluster, StoredObject, is_of_kin
 from applyviz.sandbox.api.estimates import with_estimates
 
 TEXTS = ("manifest", "before", "cluster")
-_FOREGROUND = "foregroundDeletion"
 _AT_LINE = re.compile(r"before:([0-9]{1,9})(?::[0-9]+)?: (.*)", re.DOTALL)
 
 
@@ -82,7 +82,7 @@ class SetRow:
     @property
     def waits_for_dependents(self) -> bool:
         """Whether dependents that have finalizers keep it."""
-        return self.finalizers == (_FOREGROUND,)
+        return self.finalizers == (FOREGROUND,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,6 @@ _WRITES = {
     Operation.UNCHANGED: SetOutcome.UNCHANGED,
     Operation.NOT_FOUND: SetOutcome.ABSENT,
 }
-_DELETIONS = (Operation.PRUNE, Operation.DELETE)
 _SENT = (Operation.CREATE, Operation.UPDATE, Operation.REPLACE)
 _ORDER = tuple(SetOutcome)
 _GOES_FIRST = (SetOutcome.PRUNED, SetOutcome.DELETED, SetOutcome.COLLECTED, SetOutcome.WAITING, SetOutcome.ORPHANED)
@@ -256,13 +255,13 @@ def _find_parent(given: SetQuery, catalog: SourceChain) -> ObjectRef | None:
 def _list_writes(plan: PlannedSet, parent: ObjectRef | None) -> Iterator[SetRow]:
     """Yield a row for each object that the plan writes, refuses or does not find."""
     for change in plan.changes:
-        if change.operation not in _DELETIONS:
+        if change.operation not in DELETIONS:
             outcome, is_parent = _WRITES.get(change.operation, SetOutcome.REFUSED), change.ref == parent
             yield SetRow(change.ref, outcome, is_parent=is_parent, error=change.error, risks=change.risks)
 
 
 def _list_rows(plan: PlannedSet, cluster: StoredCluster, given: SetQuery) -> Iterator[SetRow]:
-    deletions = {change.ref.key: change for change in plan.changes if change.operation in _DELETIONS}
+    deletions = {change.ref.key: change for change in plan.changes if change.operation in DELETIONS}
     stays = {one.ref.key: one.why for one in plan.staying}
     ended = _read_end(cluster)
     written = {row.ref.key: row for row in _list_writes(plan, _find_parent(given, cluster.catalog))}

@@ -29,6 +29,7 @@ Resolver: TypeAlias = Callable[[str, int], tuple[str, ...]]
 
 _HOST = re.compile(r"(?:[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?|\[[0-9A-Fa-f:.]+\])\Z")
 _PORTS = {"http": 80, "ssh": 22}
+REDIRECTS = frozenset((301, 302, 303, 307, 308))
 OBJECT_STORES = frozenset(("s3", "gs", "do", "swift", "scw", "azureblob"))
 """Schemes that kOps reads and nothing here does."""
 _UNSAFE = re.compile(r"[\x00-\x20\x7f\\]")

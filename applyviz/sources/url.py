@@ -21,6 +21,7 @@ from applyviz.engine.objects.golang import is_digits
 from applyviz.sources import links
 from applyviz.sources.bundle import BundledFile
 from applyviz.sources.pinned import (
+    REDIRECTS,
     FetchPolicy,
     FetchTarget,
     NoAnswerError,
@@ -33,7 +34,6 @@ from applyviz.sources.pinned import (
     unreachable,
 )
 
-_REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _CHUNK = 64 * 1024
 
 
@@ -48,7 +48,7 @@ class _Fetcher:
         for _ in range(self.policy.max_redirects + 1):
             response = self.client.ask(target)
             try:
-                if response.status not in _REDIRECTS:
+                if response.status not in REDIRECTS:
                     return target.url, self._check(target, response), self._read(target, response)
                 location = response.headers.get("Location", "")
             finally:

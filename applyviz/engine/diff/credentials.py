@@ -55,7 +55,7 @@ _OF_NAMES = frozenset({"name", "key", "namespace", "kind", "type", "file", "path
 _METHODS = frozenset(
     {"basic", "bearer", "oidc", "oauth", "oauth2", "ldap", "saml", "kubernetes", "plain", "login", "md5"}
 )
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 # A cheap first check: text without any of these cannot hold a credential. Both are in small letters: a search that
 # ignores case takes far longer than one in a text that is put in small letters first, and so does one expression.
 _HINTS = (
@@ -183,7 +183,7 @@ def holds_ciphertext(group: str, kind: str, path: tuple[str, ...]) -> bool:
 
 
 def _split(name: str) -> list[str]:
-    return [word.lower() for word in _WORD.findall(name)]
+    return [word.lower() for word in WORD.findall(name)]
 
 
 @lru_cache(maxsize=4096)

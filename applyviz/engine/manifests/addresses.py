@@ -10,10 +10,9 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from applyviz.engine.manifests.documents import PlainPath
+from applyviz.engine.objects.kinds import CRD
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
-
-_DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
 
 
 class AddressPart(NamedTuple):
@@ -32,7 +31,7 @@ def list_address_parts(obj: JSONObject) -> Iterator[AddressPart]:
     metadata = obj.get("metadata") or {}
     for key, what in (("name", "resource name"), ("namespace", "namespace")):
         yield AddressPart(what, metadata.get(key) or "", ("metadata", key))
-    if (gvk.group, gvk.kind) == _DEFINITION:
+    if (gvk.group, gvk.kind) == CRD:
         yield from _list_defined(obj)
 
 

@@ -14,24 +14,24 @@ Kind = tuple[str, str]
 """A group ("" for core) and a kind."""
 EVERY_KIND: Final = "*"
 """Stands for all kinds where names of kinds are listed."""
+NAMESPACE: Final[Kind] = ("", "Namespace")
+CRD: Final[Kind] = ("apiextensions.k8s.io", "CustomResourceDefinition")
 _RBAC = "rbac.authorization.k8s.io"
 _STORED: Final[dict[Kind, Kind]] = {
     ("events.k8s.io", "Event"): ("", "Event"),
     ("extensions", "Ingress"): ("networking.k8s.io", "Ingress"),
     ("extensions", "NetworkPolicy"): ("networking.k8s.io", "NetworkPolicy"),
     ("extensions", "PodSecurityPolicy"): ("policy", "PodSecurityPolicy"),
-    ("project.openshift.io", "Project"): ("", "Namespace"),
+    ("project.openshift.io", "Project"): NAMESPACE,
     **{("extensions", kind): ("apps", kind) for kind in ("DaemonSet", "Deployment", "ReplicaSet")},
     **{
         ("authorization.openshift.io", kind): (_RBAC, kind)
         for kind in ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
     },
 }
-_NAMESPACE: Final[Kind] = ("", "Namespace")
-_DEFINITION: Final[Kind] = ("apiextensions.k8s.io", "CustomResourceDefinition")
-SPACES: Final = (_NAMESPACE, *(kind for kind, stored in _STORED.items() if stored == _NAMESPACE))
+SPACES: Final = (NAMESPACE, *(kind for kind, stored in _STORED.items() if stored == NAMESPACE))
 """The kinds whose deletion deletes everything in the namespace of their name."""
-DEFINITIONS: Final = (_DEFINITION,)
+DEFINITIONS: Final = (CRD,)
 """The kinds whose deletion deletes every object of the kind that they define."""
 
 

@@ -24,5 +24,9 @@ SERVER_WRITTEN: Final = frozenset(
     ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
 )
 """The fields of metadata that the server writes, whatever a manifest says."""
+ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
+"""The finalizers that stand for how dependents are deleted."""
+ENDED_PHASES: Final = ("Succeeded", "Failed")
+"""The phases in which no container of a pod runs again."""
 REQUESTER: Final = ("username", "uid", "groups", "extra")
 """The fields of a CertificateSigningRequest in which the server records who sent it."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from applyviz.engine.objects.kinds import CRD, NAMESPACE
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.readiness import conditions, workloads
@@ -45,9 +46,9 @@ _READERS: Mapping[tuple[str, str], Reader] = {
     ("", "Pod"): workloads.read_pod,
     ("", "PersistentVolumeClaim"): conditions.read_claim,
     ("", "Service"): conditions.read_service,
-    ("", "Namespace"): conditions.read_namespace,
+    NAMESPACE: conditions.read_namespace,
     ("policy", "PodDisruptionBudget"): conditions.read_budget,
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): conditions.read_definition,
+    CRD: conditions.read_definition,
 }
 
 

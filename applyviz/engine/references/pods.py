@@ -19,6 +19,8 @@ _TEMPLATES: tuple[tuple[str, ...], ...] = (
     ("template",),
     (),
 )
+POD_SPECS = (("spec", "template", "spec"), ("spec", "jobTemplate", "spec", "template", "spec"), ("spec",))
+"""Where built-in kinds have the spec of their pods, or are pods."""
 CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 _CONFIG, _SECRET = "ConfigMap", "Secret"
 

@@ -20,7 +20,8 @@ from applyviz.engine.references.reading import list_entries, map_at, text_at
 from applyviz.engine.references.selectors import LabelSelector
 
 _GIVEN = frozenset({("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt")})
-_ENTRIES = {"ConfigMap": ("data", "binaryData"), "Secret": ("data", "stringData")}
+ENTRIES = {"ConfigMap": ("data", "binaryData"), "Secret": ("data", "stringData")}
+"""The maps in which a kind has entries that pods read."""
 
 
 class EdgeState(StrEnum):
@@ -131,7 +132,7 @@ class ReferenceIndex:
 
 def list_keys(obj: JSONObject) -> frozenset[str]:
     """Return the names of the entries of a ConfigMap or a Secret."""
-    parts = _ENTRIES.get(text_at(obj, "kind"), ())
+    parts = ENTRIES.get(text_at(obj, "kind"), ())
     return frozenset(name for part in parts for name in map_at(obj, part))
 
 
@@ -208,7 +209,7 @@ class Resolver:
         if target[:2] == ("", "Service"):
             is_there = reference.key in _list_ports(obj) or text_at(obj, "spec", "type") == "ExternalName"
             return (EdgeState.EXISTS if is_there else EdgeState.PORT_MISSING), ""
-        if target[1] in _ENTRIES and reference.key not in list_keys(obj):
+        if target[1] in ENTRIES and reference.key not in list_keys(obj):
             return (EdgeState.OPTIONAL if reference.is_key_optional else EdgeState.KEY_MISSING), ""
         return EdgeState.EXISTS, ""
 

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from applyviz.engine.objects.known_names import ENDED_PHASES
 from applyviz.engine.objects.paths import fields, key
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.risks.model import Risk, RiskKind, RiskSubject
 from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import list_at, position_of
 
-_ENDED = ("Succeeded", "Failed")
 _MIRROR = ("metadata", "annotations", "kubernetes.io/config.mirror")
 _STATUSES = {"containers": "containerStatuses", "initContainers": "initContainerStatuses"}
 
@@ -37,7 +37,7 @@ def _index(obj: JSONObject | None, *path: str) -> dict[str, JSONObject]:
 
 def _is_kept_running(pod: JSONObject) -> bool:
     """Return whether the kubelet starts the containers of a live pod as its object says."""
-    has_ended = get_at(pod, ("status", "phase")) in _ENDED
+    has_ended = get_at(pod, ("status", "phase")) in ENDED_PHASES
     return not has_ended and not get_at(pod, ("metadata", "deletionTimestamp")) and get_at(pod, _MIRROR) is None
 
 

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 
 from applyviz.engine.objects.accessors import map_or_empty
-from applyviz.engine.objects.kinds import Kind
+from applyviz.engine.objects.kinds import CRD, NAMESPACE, Kind
+from applyviz.engine.objects.known_names import FOREGROUND
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskLevel, RiskSubject, Templates
@@ -19,16 +20,15 @@ from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import field_path, list_at, position_of
 
 _HOLD_DATA: Mapping[tuple[str, str], str] = {
-    ("", "Namespace"): "everything in it",
+    NAMESPACE: "everything in it",
     ("", "Node"): "the pods that run on it",
     ("", "PersistentVolumeClaim"): "the data of its volume, unless the reclaim policy keeps it",
     ("", "PersistentVolume"): "the data of the volume, unless the reclaim policy keeps it",
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): "every object of its kind",
+    CRD: "every object of its kind",
 }
-_FOREGROUND = "foregroundDeletion"
 _BUILT_IN = frozenset(
     (
-        _FOREGROUND,
+        FOREGROUND,
         "orphan",
         "kubernetes",
         "customresourcecleanup.apiextensions.k8s.io",
@@ -300,8 +300,8 @@ def find_losses(
         facts = {**named, "addresses": ", ".join(addresses), "stays": "yes" if stays else ""}
         yield ADDRESS_LOST.at(facts=facts, level=level)
     finalizers = [str(name) for name in list_at(live, "metadata", "finalizers")]
-    if is_foreground and _FOREGROUND not in finalizers:
-        finalizers.append(_FOREGROUND)
+    if is_foreground and FOREGROUND not in finalizers:
+        finalizers.append(FOREGROUND)
     if finalizers:
         verb = "is" if len(finalizers) == 1 else "are"
         facts = {"finalizers": ", ".join(finalizers), "verb": verb, "seconds": str(seconds)}

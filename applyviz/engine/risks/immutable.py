@@ -15,6 +15,7 @@ from typing import Any
 
 from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.objects.accessors import as_mapping
+from applyviz.engine.objects.kinds import CRD
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at, is_same_json
 from applyviz.engine.risks.advice import Advice
@@ -208,7 +209,7 @@ _BY_RULE: Mapping[Kind, Callable[[JSONObject, JSONObject], Iterator[Place]]] = {
     ("", "Pod"): _pod,
     ("batch", "Job"): _job,
     ("networking.k8s.io", "ServiceCIDR"): _ranges,
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,
+    CRD: _definition,
 }
 
 

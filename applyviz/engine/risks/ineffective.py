@@ -18,12 +18,13 @@ from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER, LAST_APPLIE
 from applyviz.engine.objects.lookups import ABSENT, FieldFinder
 from applyviz.engine.objects.paths import FieldPath, field, fields
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
+from applyviz.engine.references.pods import POD_SPECS
+from applyviz.engine.references.resolving import ENTRIES
 from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskLevel, RiskSubject, Templates
 from applyviz.engine.risks.owners import fields_of, is_ours, list_entries, owns_at
 from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import is_within, map_at, position_of
 
-_POD_SPECS = (("spec", "template", "spec"), ("spec", "jobTemplate", "spec", "template", "spec"), ("spec",))
 # What version v1 of an autoscaler does not have, by the annotation that keeps it there.
 _CARRIED = {f"autoscaling.alpha.kubernetes.io/{name}": name for name in ("metrics", "behavior")}
 _SERVER_SIDE = "kubectl"
@@ -33,7 +34,6 @@ _KUBECTL = (_SERVER_SIDE, CLIENT_SIDE_MANAGER)
 _RECORD = ("metadata", "annotations", LAST_APPLIED)
 _CLUSTER_IP = ("spec", "clusterIP")
 _NAME, _ALIAS = "serviceAccountName", "serviceAccount"
-_TEXTS = {"ConfigMap": ("data", "binaryData"), "Secret": ("data", "stringData")}
 _ENCODED = (("Secret", "data"), ("ConfigMap", "binaryData"))
 
 
@@ -130,7 +130,7 @@ def find_kept(subject: RiskSubject) -> Iterator[Risk]:
                 yield REMOVAL_WITHOUT_EFFECT.at(fields("stringData", name), facts, level=RiskLevel.HIGH)
     if _keeps_address(subject):
         yield REMOVAL_WITHOUT_EFFECT.at(fields(*_CLUSTER_IP), {"how": "address"})
-    for above in _POD_SPECS:
+    for above in POD_SPECS:
         named, alias = (*above, _NAME), (*above, _ALIAS)
         is_set = any(one in map_at(manifest, *above) for one in (_NAME, _ALIAS))
         if is_set or not get_at(result, named) or not get_at(result, alias) or not _was_applied(subject, named):
@@ -244,7 +244,7 @@ def find_invalid_entries(subject: RiskSubject) -> Iterator[Risk]:
     """
     group, kind = subject.ref.key[:2]
     retyped = {note.path for note in subject.document.retyped} if subject.document is not None else set()
-    for part in _TEXTS.get(kind, ()) if not group and subject.manifest is not None else ():
+    for part in ENTRIES.get(kind, ()) if not group and subject.manifest is not None else ():
         for name, value in map_at(subject.manifest, part).items():
             what = "" if isinstance(value, str) or value is None or (part, name) in retyped else "text"
             if (kind, part) in _ENCODED and isinstance(value, str) and not _is_base64(value):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
+from applyviz.engine.objects.kinds import CRD
 from applyviz.engine.objects.values import JSONValue
 
 Kind: TypeAlias = tuple[str, str]
@@ -56,7 +57,7 @@ FIXED: Final[dict[Kind, tuple[Place, ...]]] = {
         *(("spec", name) for name in ("driver", "nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")),
         ("spec", "pool", "name"),
     ),
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): (
+    CRD: (
         ("spec", "group"),
         ("spec", "scope"),
         ("spec", "names", "kind"),

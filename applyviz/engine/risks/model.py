@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.errors import SourcePosition
@@ -26,6 +26,9 @@ class RiskLevel(StrEnum):
     MEDIUM = "medium"
     HIGH = "high"
 
+
+LEVELS: Final = (RiskLevel.HIGH, RiskLevel.MEDIUM, RiskLevel.INFO)
+"""The levels in the order in which risks are listed."""
 
 Facts: TypeAlias = Mapping[str, str]
 Templates: TypeAlias = tuple[str, ...]

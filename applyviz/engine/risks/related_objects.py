@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.kinds import CRD, NAMESPACE
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.risks.model import RelatedObjects
@@ -19,7 +20,7 @@ from applyviz.engine.schema.model import Resource, ResourceSource
 
 _WATCHING: Final = (GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler"),)
 _DEFINITION: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
-_FOUNDATIONS: Final = frozenset((("", "Namespace"), ("apiextensions.k8s.io", "CustomResourceDefinition")))
+_FOUNDATIONS: Final = frozenset((NAMESPACE, CRD))
 _WORKLOADS: Final = frozenset(("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController"))
 # From this number of namespaces on, one list over all namespaces is cheaper than one list for each.
 _MANY_NAMESPACES: Final = 8

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from applyviz.engine.objects.known_names import ENDED_PHASES
 from applyviz.engine.objects.ordinals import list_missing, read_ordinals
 from applyviz.engine.objects.paths import fields
 from applyviz.engine.objects.refs import ObjectRef
@@ -26,7 +27,6 @@ from applyviz.engine.risks.walking import list_at, position_of
 _LABELS = ("spec", "template", "metadata", "labels")
 _SCALED = (("apps", "ReplicaSet"), ("", "ReplicationController"))
 _POD, _JOB = ("", "Pod"), ("batch", "Job")
-_ENDED = ("Succeeded", "Failed")
 
 
 def is_adopting(ref: ObjectRef, live: JSONObject, result: JSONObject) -> bool:
@@ -44,7 +44,7 @@ def _count(ref: ObjectRef, obj: JSONObject) -> int | None:
     if key == _JOB:
         active = get_at(obj, ("status", "active"), 0)
         return active if isinstance(active, int) else 0
-    return int(key == _POD and get_at(obj, ("status", "phase")) not in _ENDED)
+    return int(key == _POD and get_at(obj, ("status", "phase")) not in ENDED_PHASES)
 
 
 def find_replaced(ref: ObjectRef, live: JSONObject, result: JSONObject) -> Iterator[Risk]:

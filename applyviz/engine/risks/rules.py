@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
-from applyviz.engine.risks.model import Risk, RiskLevel, RiskSubject
+from applyviz.engine.risks.model import LEVELS, Risk, RiskLevel, RiskSubject
 
 RiskRule: TypeAlias = Callable[[RiskSubject], Iterator[Risk]]
 
 _RULES: dict[int, RiskRule] = {}
-_LOUDNESS = {RiskLevel.HIGH: 0, RiskLevel.MEDIUM: 1, RiskLevel.INFO: 2}
 
 
 def rule(order: int) -> Callable[[RiskRule], RiskRule]:
@@ -37,7 +36,7 @@ def find_risks(subject: RiskSubject) -> tuple[Risk, ...]:
 
 def sort_risks(risks: Iterable[Risk]) -> tuple[Risk, ...]:
     """Return the same risks, high ones first."""
-    return tuple(sorted(risks, key=lambda risk: _LOUDNESS[risk.level]))
+    return tuple(sorted(risks, key=lambda risk: LEVELS.index(risk.level)))
 
 
 def needs_acknowledgment(risk: Risk) -> bool:

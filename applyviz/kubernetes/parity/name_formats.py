@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from applyviz.engine.objects.known_names import FOREGROUND, ORPHAN
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject
-from applyviz.kubernetes.parity.status import FieldError, FieldErrorType, forbidden, invalid, required
+from applyviz.kubernetes.parity.status import IMMUTABLE, FieldError, FieldErrorType, forbidden, invalid, required
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
@@ -247,7 +248,7 @@ def validate_metadata(
         if (
             not is_custom
             and "/" not in finalizer
-            and finalizer not in ("foregroundDeletion", "orphan", "kubernetes")
+            and finalizer not in (FOREGROUND, ORPHAN, "kubernetes")
             and ("." not in finalizer)
         ):
             yield invalid(
@@ -269,7 +270,7 @@ def validate_metadata_update(meta: JSONObject, live: JSONObject) -> Iterator[Fie
             )
     for name in ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
         if meta.get(name) != live.get(name):
-            yield invalid(f"metadata.{name}", meta.get(name), "field is immutable")
+            yield invalid(f"metadata.{name}", meta.get(name), IMMUTABLE)
     yield from validate_labels(meta.get("labels"), "metadata.labels")
     yield from validate_annotations(meta.get("annotations"), "metadata.annotations")
     yield from _validate_owners(meta.get("ownerReferences"), "metadata.ownerReferences")

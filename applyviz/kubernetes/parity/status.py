@@ -10,10 +10,14 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from applyviz.engine.objects.golang import quote, render_json, render_number
 from applyviz.engine.objects.values import JSONValue, MutableObject
 from applyviz.kubernetes.parity.field_order import render_ordered
+
+IMMUTABLE: Final = "field is immutable"
+NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 
 
 class FieldErrorType(StrEnum):

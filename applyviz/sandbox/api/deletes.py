@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.known_names import ENDED_PHASES, FOREGROUND, ORPHAN
 from applyviz.engine.objects.values import JSONObject, MutableObject, clone
 from applyviz.kubernetes.parity.payloads import Payload
 from applyviz.kubernetes.parity.status import StatusError, conflict, forbidden_request
 from applyviz.sandbox.api.admission_policies import Attempt, judge
 from applyviz.sandbox.api.delete_options import DeleteOptions, read_delete_options
 from applyviz.sandbox.api.reads import select_items
-from applyviz.sandbox.lifecycle.finalizers import FOREGROUND, ORPHAN, is_deleted
+from applyviz.sandbox.lifecycle.finalizers import is_deleted
 from applyviz.sandbox.lifecycle.grace_periods import note_end, shift
 from applyviz.sandbox.storage.cluster import SandboxCluster
 from applyviz.sandbox.storage.definitions import CLEANUP, mark_terminating
@@ -32,7 +33,6 @@ _RETURNS_OBJECT = frozenset(
 _BY_POLICY: Mapping[str, list[str]] = {"Orphan": [ORPHAN], "Foreground": [FOREGROUND], "Background": []}
 # Without a policy their dependents stay, for clients older than garbage collection.
 _ORPHANED = frozenset({("batch", "jobs"), ("", "replicationcontrollers")})
-_DONE_PHASES = frozenset({"Succeeded", "Failed"})
 _FOREVER = frozenset({"default", "kube-system", "kube-public"})
 
 
@@ -146,7 +146,7 @@ class Deleter:
 def _find_grace(pod: JSONObject, wanted: int | None) -> int:
     """Return the grace period of a Pod in seconds; a Pod without a node ends at once."""
     spec = pod.get("spec") or {}
-    if not spec.get("nodeName") or (pod.get("status") or {}).get("phase") in _DONE_PHASES:
+    if not spec.get("nodeName") or (pod.get("status") or {}).get("phase") in ENDED_PHASES:
         return 0
     grace = spec.get("terminationGracePeriodSeconds") if wanted is None else wanted
     return 1 if grace is not None and grace < 0 else int(grace or 0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from applyviz.engine.objects.known_names import ENDED_PHASES
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.sandbox.api.ages import render_since
 
@@ -73,7 +74,7 @@ def pod_status(pod: JSONObject, now: datetime) -> str:
     if pod["metadata"].get("deletionTimestamp"):
         if reason == "NodeLost":
             return "Unknown"
-        if phase not in ("Succeeded", "Failed"):
+        if phase not in ENDED_PHASES:
             return "Terminating"
     is_gated = any(c.get("reason") == "SchedulingGated" for c in _statuses(pod, "conditions"))
     word = "SchedulingGated" if is_gated else str(reason or phase)

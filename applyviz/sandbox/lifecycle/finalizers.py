@@ -17,7 +17,6 @@ from applyviz.sandbox.storage.resources import ResourceTarget
 from applyviz.sandbox.storage.routing import Route
 from applyviz.sandbox.storage.store import ObjectKey
 
-ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
 _MANAGER = "kube-controller-manager"
 
 

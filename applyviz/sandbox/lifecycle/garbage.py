@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum, auto
 
+from applyviz.engine.objects.known_names import FOREGROUND, ORPHAN
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, MutableObject
-from applyviz.sandbox.lifecycle.finalizers import FOREGROUND, ORPHAN, is_deleted, release, update_metadata
+from applyviz.sandbox.lifecycle.finalizers import is_deleted, release, update_metadata
 from applyviz.sandbox.storage.cluster import SandboxCluster
 from applyviz.sandbox.storage.dependents import list_dependents, list_owners
 from applyviz.sandbox.storage.resources import ResourceTarget

@@ -16,7 +16,7 @@ from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.model import KindSchema
 from applyviz.kubernetes.parity.accessors import AccessError, read_integer, read_text
-from applyviz.kubernetes.parity.status import FieldError, bad_request, invalid, invalid_object
+from applyviz.kubernetes.parity.status import NOT_NEGATIVE, FieldError, bad_request, invalid, invalid_object
 from applyviz.sandbox.storage.resources import ResourceTarget
 from applyviz.sandbox.storage.scale_owners import SCALE_VERSION
 
@@ -147,7 +147,7 @@ def read_replicas(scale: JSONObject, name: str) -> int:
     if not isinstance(replicas, int) or isinstance(replicas, bool):
         raise bad_request("Scale.spec.replicas: expected a number")
     if replicas < 0:
-        error = invalid("spec.replicas", replicas, "must be greater than or equal to 0")
+        error = invalid("spec.replicas", replicas, NOT_NEGATIVE)
         raise invalid_object("autoscaling", "Scale", name, [error])
     return replicas
 

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 
 from applyviz.engine.objects.exchange import JSON, MERGE_PATCH, Request
+from applyviz.engine.objects.known_names import ENDED_PHASES
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.request_paths import make_path
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, canonical_json, clone
@@ -184,4 +185,4 @@ def make_owner(owner: JSONObject) -> list[JSONValue]:
 
 def is_active(pod: JSONObject) -> bool:
     """Return whether a Pod counts for its controller: neither finished nor deleted."""
-    return not is_deleted(pod) and (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed")
+    return not is_deleted(pod) and (pod.get("status") or {}).get("phase") not in ENDED_PHASES

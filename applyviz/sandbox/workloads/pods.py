@@ -12,6 +12,7 @@ import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 
+from applyviz.engine.objects.known_names import ENDED_PHASES
 from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
 from applyviz.sandbox.workloads import conditions
 from applyviz.sandbox.workloads.images import ImageFate, read_fate
@@ -52,7 +53,7 @@ class PodStep:
 def advance(pod: JSONObject, find: Lookup, now: datetime, text: str) -> PodStep:
     """Return the next step of a Pod that is neither deleted nor finished; `text` is the moment as metadata has it."""
     status: MutableObject = dict(pod.get("status") or {})
-    if status.get("phase") in ("Succeeded", "Failed"):
+    if status.get("phase") in ENDED_PHASES:
         return PodStep()
     if not pod["spec"].get("nodeName"):
         return _schedule(pod, status, find, text)

@@ -27,6 +27,7 @@ from applyviz.sources.charts.packages import is_archive_name, read_archive
 from applyviz.sources.links import describe_status
 from applyviz.sources.pinned import (
     HEADERS,
+    REDIRECTS,
     FetchPolicy,
     PinnedClient,
     Resolver,
@@ -41,7 +42,6 @@ _INDEX = "index.yaml"
 _MOST_ARCHIVE, _MOST_INDEX, _MOST_SMALL = 20 * 1024 * 1024, 20 * 1024 * 1024, 1024 * 1024
 _LAYERS = ("application/vnd.cncf.helm.chart.content.v1.tar+gzip", "application/tar+gzip")
 _MANIFEST = "application/vnd.oci.image.manifest.v1+json"
-_REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _NAME = re.compile(r"[a-z0-9]+(?:[._/-]+[a-z0-9]+)*\Z")
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,127}\Z")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}\Z")
@@ -163,7 +163,7 @@ class _Registry:
             try:
                 if response.status == 401 and is_ours and not self.token:
                     self.token = self._ask_token(response.headers.get("WWW-Authenticate", ""))
-                elif response.status in _REDIRECTS:
+                elif response.status in REDIRECTS:
                     address = join_address(address, response.headers.get("Location", ""))
                 else:
                     return self._read(response, most)

@@ -21,12 +21,19 @@ from dulwich.protocol import CAPABILITY_PACKFILE_URIS
 from applyviz.engine.objects.errors import SourceError
 from applyviz.sources.git.addresses import covers, name_repository
 from applyviz.sources.git.model import GitLimits, GitLogin
-from applyviz.sources.pinned import FetchPolicy, FetchTarget, PinnedClient, origin_of, read_target, unreachable
+from applyviz.sources.pinned import (
+    REDIRECTS,
+    FetchPolicy,
+    FetchTarget,
+    PinnedClient,
+    origin_of,
+    read_target,
+    unreachable,
+)
 
 if TYPE_CHECKING:
     from dulwich.client import HTTPResponse
 
-_REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _SERVICE = "?service=git-upload-pack"
 _TAIL = f"/info/refs{_SERVICE}"
 _NO_LOGIN = "; no credential is registered for it that you may use, which an administrator does in the settings"
@@ -96,7 +103,7 @@ class PinnedGitClient(AbstractHttpGitClient):
         for _ in range(self._policy.max_redirects + 1):
             target = read_target(url, self._policy)
             response = self._send(target, dict(headers or {}), body)
-            if response.status not in _REDIRECTS:
+            if response.status not in REDIRECTS:
                 self._check(target, response, is_first=body is None)
                 answer = _Answer(response, response.headers.get("Content-Type", ""), url)
                 return cast("HTTPResponse", answer), self._reader(target, response)

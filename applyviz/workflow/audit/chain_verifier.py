@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import AuditEntry
-from applyviz.workflow.audit.parallel_verification import Segment
+from applyviz.workflow.audit.parallel_verification import ANCHORS, Segment
 from applyviz.workflow.audit.stored_rows import (
     ChainPosition,
     StoredRow,
@@ -23,7 +23,6 @@ from applyviz.workflow.audit.stored_rows import (
 from applyviz.workflow.audit.trail import GENESIS, GLOBAL, find_start
 
 MOST_KEPT = 50_000
-_ANCHORS = frozenset((AuditAction.HISTORY_ANCHORED.value, AuditAction.RUN_FINISHED.value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +149,7 @@ class ChainVerifier:
             return ""
         if self.published is not None and row.sequence == self.published[0]:
             return "" if row.hash == self.published[1] else "it is not the published checkpoint"
-        heads = find_chain_positions(row) if row.action in _ANCHORS else {}
+        heads = find_chain_positions(row) if row.action in ANCHORS else {}
         if heads is None:
             return "its anchors cannot be read"
         for chain, head in heads.items():

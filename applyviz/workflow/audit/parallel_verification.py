@@ -28,7 +28,7 @@ from applyviz.workflow.audit.stored_rows import (
 GLOBAL = 0
 # Segments queued per process: enough that none idles, few enough to bound memory.
 _AHEAD = 2
-_ANCHORS = frozenset((AuditAction.HISTORY_ANCHORED.value, AuditAction.RUN_FINISHED.value))
+ANCHORS = frozenset((AuditAction.HISTORY_ANCHORED.value, AuditAction.RUN_FINISHED.value))
 _STARTED = AuditAction.RUN_STARTED.value
 Bounds: TypeAlias = Iterable[tuple[int, int]]
 
@@ -71,7 +71,7 @@ class Segment:
     def _matches_anchors(self, row: StoredRow, published: ChainPosition | None) -> bool:
         if published is not None and row.sequence == published[0] and row.hash != published[1]:
             return False
-        if row.action not in _ANCHORS:
+        if row.action not in ANCHORS:
             return True
         ends = find_chain_positions(row)
         return ends is not None and all(self._is_at(chain, position) for chain, position in ends.items())

@@ -18,7 +18,7 @@ from applyviz.engine.objects.values import canonical_json
 from applyviz.records.full_text import collect_words
 from applyviz.records.models import AuditEntry
 from applyviz.records.triggers import KEPT_ACTIONS
-from applyviz.workflow.audit.trail import HASHED, SEARCHED
+from applyviz.workflow.audit.trail import HASHED, SEARCHED, encode
 
 # Sequence and hash of the last entry of a chain.
 ChainPosition: TypeAlias = tuple[int, str]
@@ -72,7 +72,6 @@ _AS_TEXT = {
     "sqlite": {"at": "replace(substr(at || '.000000', 1, 26), ' ', 'T') || '+00:00'", "detail": "detail"},
 }
 # Hot: built once.
-_encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def _select(where: str) -> str:
@@ -116,7 +115,7 @@ def cut(after: int, size: int, limit: int | None = None) -> Iterator[tuple[int, 
 
 def hash_row(row: StoredRow) -> str:
     """Return the hash of an entry with this content (`trail.hash_entry`)."""
-    text = _encode(row[:_WIDTH])
+    text = encode(row[:_WIDTH])
     return hashlib.sha256((row.previous_hash + text).encode()).hexdigest()
 
 

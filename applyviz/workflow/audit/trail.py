@@ -46,7 +46,7 @@ HASHED = (
     "plan_digest", "detail_hash",
 )  # fmt: skip
 # Hot in verification: built once.
-_encode = json.JSONEncoder(separators=(",", ":")).encode
+encode = json.JSONEncoder(separators=(",", ":")).encode
 STORED = (*HASHED, "at", "previous_hash", "detail", "salt", "pruned_by", "id", "hash")
 SEARCHED = (
     "action", "actor_name", "cluster", "kind", "namespace", "name", "field_manager", "plan_digest", "request_id",
@@ -97,7 +97,7 @@ def hash_detail(salt: str, detail: str) -> str:
 
 def hash_entry(row: Mapping[str, Any]) -> str:
     """Return the hash of an entry with this content; it covers the hash of the detail."""
-    text = _encode([render_moment(row), *(row[name] for name in HASHED)])
+    text = encode([render_moment(row), *(row[name] for name in HASHED)])
     return hashlib.sha256((row["previous_hash"] + text).encode()).hexdigest()
 
 

@@ -6,7 +6,6 @@ index for each, and the filter keeps those that fit. Objects have many names, so
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -14,6 +13,7 @@ from typing import Any, TypeAlias
 from django.db import connection
 from django.db.models import Q
 
+from applyviz.engine.diff.credentials import WORD
 from applyviz.records.models import AuditEntry
 
 HistoryFilter: TypeAlias = Mapping[str, Any]
@@ -26,7 +26,6 @@ _LISTED = {
     "manager": "field_manager",
 }
 _MOST = 3_000
-_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,7 @@ def _list_values(column: str) -> list[str]:
 
 def _split(value: str) -> list[str]:
     """Return the words of a name: HorizontalPodAutoscaler and prod-eu-1 have three each."""
-    return [part.casefold() for part in _PART.findall(value)]
+    return [part.casefold() for part in WORD.findall(value)]
 
 
 def _shorten(value: str) -> str:

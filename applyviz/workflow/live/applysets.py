@@ -15,7 +15,7 @@ from applyviz.engine.objects.known_names import PART_OF
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.digest.serialize import options_from_json
-from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.planning.model.plan import APPLIED
 from applyviz.engine.requests.applyset import ID, ApplySetError, find_parent
 from applyviz.engine.requests.applyset_survey import FoundSet, ParentFault, ParentlessSet, read_set, survey
 from applyviz.engine.requests.flow import Catalog
@@ -31,7 +31,6 @@ from applyviz.workflow.live.inventory import Listing, LiveGaps
 from applyviz.workflow.plans.changes import ref_of
 
 _MOST_RUNS = 50
-_APPLIED = (Operation.CREATE, Operation.UPDATE, Operation.UNCHANGED, Operation.REPLACE)
 _Key = tuple[str, str, str, str]
 _Labeled = tuple[ObjectRef, JSONObject]
 
@@ -107,7 +106,7 @@ def _find_taken(sets: Iterable[FoundSet], runs: Mapping[_Key, ApplyRun]) -> Iter
     parent_of = {member.ref.key: one.parent for one in sets for member in one.members}
     for one in sets:
         run = runs.get(one.parent.key)
-        rows = run.plan.changes.filter(operation__in=_APPLIED) if run is not None else ()
+        rows = run.plan.changes.filter(operation__in=APPLIED) if run is not None else ()
         for row in rows:
             ref = ref_of(row)
             parent = parent_of.get(ref.key)

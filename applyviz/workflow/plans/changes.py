@@ -29,7 +29,7 @@ from applyviz.engine.planning.digest.serialize import (
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.objects.live_values import withhold_live
 from applyviz.engine.planning.objects.operation_masking import MaskedPatch
-from applyviz.engine.risks.model import Risk, RiskLevel
+from applyviz.engine.risks.model import LEVELS, Risk
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.walk import MISSING
@@ -39,7 +39,6 @@ from applyviz.workflow.foundation.digests import digest_effect
 from applyviz.workflow.foundation.stored_json import as_stored, may_be_changed
 
 _WRITTEN = re.compile(r"[0-9]{1,20}|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
-_LOUDNESS = [RiskLevel.HIGH, RiskLevel.MEDIUM, RiskLevel.INFO]
 
 
 def find_root(gvk: GroupVersionKind) -> Node | None:
@@ -50,7 +49,7 @@ def find_root(gvk: GroupVersionKind) -> Node | None:
 
 def _worst(change: engine.PlannedObject) -> str:
     found = {risk.level for risk in change.risks}
-    return next((level.value for level in _LOUDNESS if level in found), "")
+    return next((level.value for level in LEVELS if level in found), "")
 
 
 def _name_risks(risks: Iterable[Risk]) -> list[list[str]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from applyviz.clusters.facts import VERSION
 from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.channels.choosing import choose, find_faults
 from applyviz.engine.channels.model import KOPS_MANAGER, Addon, AddonAction, AddonPlan, ChannelPlan
@@ -28,7 +29,6 @@ from applyviz.sources.links import hide_query
 _MOST_NODES = 10
 _NODES = Request("GET", "/api/v1/nodes", purpose="list")
 _NAMESPACES = Request("GET", "/api/v1/namespaces", purpose="list")
-_VERSION = Request("GET", "/version", purpose="read")
 MISSING = "missing "
 """The beginning of the names in the provenance of a channel that say why a manifest could not be fetched."""
 
@@ -136,7 +136,7 @@ def choose_addons(
     _require_plain(options)
     _require_listed("be planned anyway", options.addons_anyway, channel.addons)
     _require_listed("mark nodes", options.marking_addons, channel.addons)
-    version = reader.try_send(_VERSION)
+    version = reader.try_send(VERSION)
     kubernetes = str(get_at(version.body, ("gitVersion",), "")) if version.is_ok else ""
     if not kubernetes:
         raise PlanError("the server does not report its version, which decides what a kOps channel installs")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from applyviz.engine.planning.digest.serialize import options_from_json
-from applyviz.engine.planning.model.plan import Operation, Staying
+from applyviz.engine.planning.model.plan import APPLIED, Operation, Staying
 from applyviz.engine.requests.options import SetAction
 from applyviz.records.enums import PlanState, RunState
 from applyviz.records.models import ApplyRun, ObjectChange, Plan, Review
@@ -25,7 +25,6 @@ from applyviz.workflow.plans import plan_details
 
 _RUNS = 10
 """So many earlier runs are looked at."""
-_KEPT = (Operation.CREATE, Operation.UPDATE, Operation.UNCHANGED, Operation.REPLACE)
 _GONE = (Operation.DELETE, Operation.PRUNE)
 
 
@@ -53,7 +52,7 @@ def _find_run(plan: Plan, runs: list[ApplyRun]) -> ApplyRun | None:
     """Return the newest run of whose objects at least half are in the plan."""
     is_here = _same_object(plan.changes.all())
     counts = (
-        ObjectChange.objects.filter(plan__in=[run.plan_id for run in runs], operation__in=_KEPT)
+        ObjectChange.objects.filter(plan__in=[run.plan_id for run in runs], operation__in=APPLIED)
         .order_by()
         .values("plan_id")
         .annotate(total=Count("pk"), here=Count("pk", filter=Q(is_here)))
@@ -67,7 +66,7 @@ def _find_left_by_addons(plan: Plan, runs: list[ApplyRun], names: frozenset[str]
     gone = ObjectChange.objects.none()
     for run in runs:
         applied = ObjectChange.objects.filter(plan=run.plan_id)
-        missing = applied.filter(document__addon__in=names, operation__in=_KEPT).filter(
+        missing = applied.filter(document__addon__in=names, operation__in=APPLIED).filter(
             ~_same_object(plan.changes.all()), ~_same_object(gone), ~Q(group="", kind="Node")
         )
         found = tuple(missing.only("position", "kind", "namespace", "name", "plan"))
@@ -107,7 +106,7 @@ def find_left_behind(plan: Plan, *, for_user: Person) -> LeftBehind | None:
     if run is None:
         return None
     later = ObjectChange.objects.filter(plan__in=[one.plan_id for one in runs if one.number > run.number])
-    missing = ObjectChange.objects.filter(plan=run.plan_id, operation__in=_KEPT).filter(
+    missing = ObjectChange.objects.filter(plan=run.plan_id, operation__in=APPLIED).filter(
         ~_same_object(plan.changes.all()), ~_same_object(later.filter(operation__in=_GONE))
     )
     found = tuple(missing.only("position", "kind", "namespace", "name", "plan"))

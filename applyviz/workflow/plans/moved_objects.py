@@ -15,7 +15,7 @@ from applyviz.workflow.foundation.digests import digest_effect
 from applyviz.workflow.plans import changes
 
 _SHOWN, _NAMED = 50, 5
-_NOISE = (".metadata.managedFields", ".metadata.resourceVersion", ".metadata.generation", ".status")
+OF_SERVER = (".metadata.managedFields", ".metadata.resourceVersion", ".metadata.generation", ".status")
 
 
 def is_unreadable(now: PlannedObject) -> bool:
@@ -63,7 +63,8 @@ def find_moved(
     found = [
         difference
         for difference in diff_objects(reviewed, present, root=root)
-        if not render_path(difference.path).startswith(_NOISE) and not is_controller_written(difference.path, present)
+        if not render_path(difference.path).startswith(OF_SERVER)
+        and not is_controller_written(difference.path, present)
     ]
     return [
         {"path": render_path(d.path), "reviewed": changes.show_value(d.before), "live": changes.show_value(d.after)}

@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from django.db.models import QuerySet
 
 from applyviz.engine.manifests.documents import ManifestDocument
+from applyviz.engine.objects.kinds import NAMESPACE
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.digest.serialize import options_from_json
-from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.planning.model.plan import APPLIED
 from applyviz.engine.planning.objects.context import EarlierRun
 from applyviz.engine.requests.options import PruneMode
 from applyviz.records.enums import RunState
@@ -29,8 +30,6 @@ _SEARCHED = (PruneMode.ALLOWLIST, PruneMode.APPLYSET)
 _PRUNING = tuple(mode.value for mode in _SEARCHED)
 _MOST_RUNS = 20
 _MOST_PROBED = 50
-_APPLIED = (Operation.CREATE, Operation.UPDATE, Operation.UNCHANGED, Operation.REPLACE)
-_NAMESPACE = ("", "Namespace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ class _AppliedSet:
         """Return those of the runs, the newest first, that applied one of some of the objects."""
         _groups, kinds, namespaces, names = map(set, zip(*self.names, strict=True))
         probed = sorted(names)[:: -(-len(names) // _MOST_PROBED)]
-        having = ObjectChange.objects.filter(name__in=probed, kind__in=kinds, operation__in=_APPLIED)
+        having = ObjectChange.objects.filter(name__in=probed, kind__in=kinds, operation__in=APPLIED)
         having = having if has_moved else having.filter(namespace__in=namespaces | {""})
         found = runs.filter(plan__in=having.order_by().values("plan_id"))
         return found.select_related("plan__revision").order_by("-number")[:_MOST_RUNS]
@@ -72,11 +71,11 @@ class _AppliedSet:
 
 def _read_set(documents: Iterable[ManifestDocument], default: str) -> _AppliedSet:
     named = frozenset((d.ref.gvk.group, d.ref.gvk.kind, d.ref.namespace or default, d.ref.name) for d in documents)
-    return _AppliedSet(default, frozenset(name for name in named if name[:2] != _NAMESPACE) or named)
+    return _AppliedSet(default, frozenset(name for name in named if name[:2] != NAMESPACE) or named)
 
 
 def _list_applied(run: ApplyRun) -> QuerySet[ObjectChange]:
-    return run.plan.changes.filter(operation__in=_APPLIED).order_by("position")
+    return run.plan.changes.filter(operation__in=APPLIED).order_by("position")
 
 
 def _describe(run: ApplyRun) -> EarlierRun:

@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 
 from applyviz import moments
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, find_kind
+from applyviz.engine.risks.model import LEVELS, Risk, RiskKind, RiskLevel, find_kind
 from applyviz.engine.risks.planning.whole import MANY_OBJECTS, UNKNOWN_EDITORS
 from applyviz.engine.risks.rules import needs_acknowledgment
 from applyviz.records.models import ObjectChange, Plan
@@ -22,7 +22,6 @@ from applyviz.workflow.foundation.blockers import PlanBlocker
 from applyviz.workflow.foundation.compared import COMPARED, is_compared
 from applyviz.workflow.people import commit_people
 
-_LEVELS = (RiskLevel.HIGH, RiskLevel.MEDIUM, RiskLevel.INFO)
 _NOT_WRITTEN = (
     Operation.BLOCKED.value,
     Operation.ERROR.value,
@@ -85,7 +84,7 @@ def gather_risks(
         touched = tuple(written or unsure)
         risks.append(PlanRisk(UNKNOWN_EDITORS, RiskLevel.HIGH, touched, unknown=unknown))
     # Those of one object stay in the order in which it has them.
-    return tuple(sorted(risks, key=lambda r: (_LEVELS.index(r.level), r.is_of_plan, r.positions[0])))
+    return tuple(sorted(risks, key=lambda r: (LEVELS.index(r.level), r.is_of_plan, r.positions[0])))
 
 
 def list_risks(plan: Plan, *, many: int) -> tuple[PlanRisk, ...]:

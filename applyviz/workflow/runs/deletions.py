@@ -7,6 +7,7 @@ that deletes, an object that is already gone counts as deleted, as with `--ignor
 from __future__ import annotations
 
 from applyviz.engine.objects.exchange import Request
+from applyviz.engine.objects.known_names import FOREGROUND
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
@@ -14,8 +15,6 @@ from applyviz.engine.planning.sets.dependencies import find_dependencies
 from applyviz.records.enums import Outcome
 from applyviz.records.models import ObjectResult
 from applyviz.workflow.runs.journal import ObjectOutcome
-
-_FOREGROUND = "foregroundDeletion"
 
 
 def is_going(change: PlannedObject, live: JSONObject | None) -> bool:
@@ -43,7 +42,7 @@ def describe_remaining(live: JSONObject, seconds: float) -> str:
     """Return why an object is not gone after its deletion was accepted, in one sentence."""
     finalizers = [str(name) for name in get_at(live, ("metadata", "finalizers")) or ()]
     why = f"finalizers: {', '.join(finalizers)}" if finalizers else "finalizers?"
-    if finalizers == [_FOREGROUND]:
+    if finalizers == [FOREGROUND]:
         why = "its dependents are deleted first"
     return f"it is being deleted, and still there after {seconds:g} s ({why})"
 

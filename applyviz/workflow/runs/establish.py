@@ -10,6 +10,7 @@ from functools import partial
 
 from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.kinds import CRD
 from applyviz.engine.objects.request_paths import make_path
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.planning.model.plan import DELETIONS, Operation, PlannedObject
@@ -17,7 +18,6 @@ from applyviz.workflow.runs.flows import CallCluster, ObjectFlow, Sleep
 
 _SECONDS = 30.0
 _NOT_APPLIED = (Operation.UNCHANGED, Operation.NOT_FOUND, *DELETIONS)
-_GROUP, _KIND = "apiextensions.k8s.io", "CustomResourceDefinition"
 
 
 def _served_path(crd: JSONObject) -> str:
@@ -33,7 +33,7 @@ def wait_until_served(reader: ClusterReader, change: PlannedObject, *, clock: Ca
     - A missed deadline stops nothing here: the objects of that kind will fail with their own reason.
     """
     gvk = change.ref.gvk
-    if (gvk.group, gvk.kind) != (_GROUP, _KIND) or change.operation in _NOT_APPLIED:
+    if (gvk.group, gvk.kind) != CRD or change.operation in _NOT_APPLIED:
         return True
     path = _served_path(change.versions.after or change.versions.manifest or {})
     deadline = clock() + _SECONDS

@@ -13,6 +13,7 @@ from itertools import groupby
 from django.db.models import QuerySet
 
 from applyviz import stopping
+from applyviz.engine.objects.kinds import CRD
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
@@ -30,8 +31,6 @@ from applyviz.workflow.runs.flows import ObjectFlow, Persist
 from applyviz.workflow.runs.journal import Journal, ObjectOutcome
 from applyviz.workflow.runs.lease import Claim, RunParkedError
 from applyviz.workflow.runs.objects import Access, Ended, ObjectRun
-
-_CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
 
 
 def _find_defined(crd: JSONObject | None) -> tuple[str, str]:
@@ -69,7 +68,7 @@ class FailureIndex:
         if change.operation is Operation.DELETE:
             self._needed |= dict.fromkeys(list_needed(change), describe_needed(ref))
             self._kinds_needed[ref.gvk.group, ref.gvk.kind] = describe_needed(ref)
-        if (ref.gvk.group, ref.gvk.kind) == _CRD:
+        if (ref.gvk.group, ref.gvk.kind) == CRD:
             self._kinds[_find_defined(change.versions.manifest)] = f"its kind is defined by {ref}, which {word}"
 
     def find_reason(self, change: PlannedObject, *, is_closing: bool = False) -> str:
@@ -96,7 +95,7 @@ class FailureIndex:
 
     def _find_remaining(self, change: PlannedObject) -> str:
         """Return why an object is not deleted: one that needs it could not be deleted."""
-        if (change.ref.gvk.group, change.ref.gvk.kind) == _CRD:
+        if (change.ref.gvk.group, change.ref.gvk.kind) == CRD:
             return self._kinds_needed.get(_find_defined(change.versions.live), "")
         return self._needed.get(change.ref.key, "")
 

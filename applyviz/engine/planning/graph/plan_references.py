@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from applyviz.engine.objects.kinds import NAMESPACE
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.model.plan import DELETIONS, Operation, PlannedObject
@@ -86,9 +87,7 @@ def gather_plan_references(planned: Sequence[PlannedObject], related: RelatedObj
     kept = {key: obj for key, obj in neighbors.items() if key not in changes or key in left_out}
     result = {c.ref.key: obj for c in planned if (obj := find_result(c)) is not None}
     pruned = frozenset(key for key in changes if key not in result and key not in left_out)
-    created = frozenset(
-        c.ref.name for c in planned if c.ref.key[:2] == ("", "Namespace") and c.operation is Operation.CREATE
-    )
+    created = frozenset(c.ref.name for c in planned if c.ref.key[:2] == NAMESPACE and c.operation is Operation.CREATE)
     known = related.knowledge
     after = replace(known, absent=known.absent | pruned, namespaces_created=created)
     return PlanReferences(

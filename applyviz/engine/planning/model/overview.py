@@ -16,12 +16,11 @@ from applyviz.engine.objects.lookups import ABSENT
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
-from applyviz.engine.risks.model import RiskKind, RiskLevel
+from applyviz.engine.risks.model import LEVELS, RiskKind, RiskLevel
 
 ALIKE_FROM = 3
 _LONGEST = 200
 _MOVING = frozenset({FieldOperation.SET, FieldOperation.CHANGED, FieldOperation.CLEARED})
-_LOUDNESS = {RiskLevel.HIGH: 0, RiskLevel.MEDIUM: 1, RiskLevel.INFO: 2}
 
 
 class FieldDelta(NamedTuple):
@@ -156,7 +155,7 @@ class Overviewer:
                 replace(a, members=place_members(a.members), exceptions=place_members(a.exceptions))
                 for a in _find_alike(self._updates)
             ),
-            risks=tuple(sorted(risks, key=lambda f: (_LOUDNESS[f.level], f.members[0]))),
+            risks=tuple(sorted(risks, key=lambda f: (LEVELS.index(f.level), f.members[0]))),
             managers=tuple(Held(name, place_members(self._managers[name])) for name in sorted(self._managers)),
         )
 

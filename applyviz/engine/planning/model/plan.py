@@ -58,6 +58,10 @@ class Operation(StrEnum):
 
 DELETIONS = (Operation.PRUNE, Operation.DELETE)
 """The operations that delete an object and do not create it again."""
+APPLIED = (Operation.CREATE, Operation.UPDATE, Operation.UNCHANGED, Operation.REPLACE)
+"""The operations after which an object is as its manifest says."""
+UNPLANNED = (Operation.ERROR, Operation.BLOCKED)
+"""The operations that stand for an object which the plan cannot change."""
 
 
 class Certainty(StrEnum):

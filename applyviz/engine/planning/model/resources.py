@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 
+from applyviz.engine.objects.known_names import ENDED_PHASES
 from applyviz.engine.objects.quantities import BINARY, read_amount
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
@@ -25,7 +26,6 @@ Defaults = Mapping[tuple[str, str], Decimal]
 """The amounts of a container that sets none, as LimitRanges of a namespace say: of `requests` and of `limits`."""
 PODS = ("pods", "pods")
 _BOUNDS = ("requests", "limits")
-_ENDED = ("Succeeded", "Failed")
 # Quantities beyond are none: nothing has as much, and their digits fill a page.
 _MOST_EXPONENT = 400
 _ALL_DIGITS = Context(prec=3 * _MOST_EXPONENT)
@@ -97,7 +97,7 @@ def _count_pods(kind: str, obj: JSONObject, live: JSONObject | None) -> int:
 
 def _count_running(kind: str, live: JSONObject) -> int:
     if kind == "Pod":
-        return int(get_at(live, ("status", "phase")) not in _ENDED)
+        return int(get_at(live, ("status", "phase")) not in ENDED_PHASES)
     found = get_at(live, ("status", "currentNumberScheduled" if kind == "DaemonSet" else "replicas"), 0)
     return found if isinstance(found, int) else 0
 

@@ -15,6 +15,7 @@ from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.model.resources import ResourceSum, sum_resources
+from applyviz.engine.references.pods import POD_SPECS
 from applyviz.engine.requests.calls import moves_ownership
 from applyviz.engine.requests.options import ApplyOptions, Propagation
 from applyviz.engine.requests.replacement import list_unmatched
@@ -23,7 +24,6 @@ from applyviz.engine.risks.restarts import PODS_RESTART
 
 _WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Pod", "Job")
 _SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
-_TEMPLATES = (("spec", "template", "spec"), ("spec", "jobTemplate", "spec", "template", "spec"), ("spec",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def _read_restart(change: PlannedObject) -> Restart | None:
 def read_images(obj: JSONObject | None) -> dict[str, str]:
     """Return images by container name, including init containers."""
     images: dict[str, str] = {}
-    for path in _TEMPLATES:
+    for path in POD_SPECS:
         spec = get_at(obj, path)
         for group in ("initContainers", "containers"):
             containers: JSONValue = spec.get(group) if isinstance(spec, Mapping) else None

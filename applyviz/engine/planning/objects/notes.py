@@ -14,7 +14,7 @@ from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.ownership.managed_fields import read_owners
 from applyviz.engine.planning.conflicts.blocked_removals import BlockedRemoval, Intent, find_blocked_removals
-from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject, Versions
+from applyviz.engine.planning.model.plan import UNPLANNED, Certainty, Operation, PlannedObject, Versions
 from applyviz.engine.planning.model.server_chosen import without_chosen
 from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.objects.endings import note_ended
@@ -162,7 +162,7 @@ def add_notes(
         taken_managers=taken,
         dry_run_answer=change.certainty_reason,
         is_refused=change.operation is Operation.ERROR,
-        is_merge_only=change.operation in (Operation.ERROR, Operation.BLOCKED),
+        is_merge_only=change.operation in UNPLANNED,
         refused_fields=tuple(error.field for error in change.server_errors),
         is_unchanged=change.operation is Operation.UNCHANGED,
         is_forced=is_forced(change),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.errors import MergeError
+from applyviz.engine.objects.kinds import CRD, NAMESPACE
 from applyviz.engine.objects.known_names import LAST_APPLIED, NAMING, SERVER_WRITTEN
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
@@ -26,10 +27,10 @@ from applyviz.engine.schema.walk import MISSING, LeafFinder, list_leaves
 
 _SERVERS = SERVER_WRITTEN | {"deletionTimestamp", "deletionGracePeriodSeconds"}
 _HOLD_DATA = {
-    ("", "Namespace"): "everything that was put into it since",
+    NAMESPACE: "everything that was put into it since",
     ("", "PersistentVolumeClaim"): "the data of its volume",
     ("", "PersistentVolume"): "the data of its volume",
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): "every object of its kind",
+    CRD: "every object of its kind",
     ("apps", "StatefulSet"): "the order and identity of its pods",
 }
 _RUNS_ONCE = {("batch", "Job"), ("", "Pod")}

@@ -12,13 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
 
+from applyviz.engine.objects.kinds import CRD, NAMESPACE
 from applyviz.engine.objects.values import get_at
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.sets.order import rank_change
 from applyviz.engine.requests.options import Order
 
-_CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
-_NAMESPACE = ("", "Namespace")
 _NO_ADDON = ""
 _Need = tuple[str, ...]
 
@@ -26,9 +25,9 @@ _Need = tuple[str, ...]
 def _find_provided(change: PlannedObject) -> _Need | None:
     """Return what a change brings that objects of other addons need: a kind or a namespace."""
     kind = (change.ref.gvk.group, change.ref.gvk.kind)
-    if kind == _NAMESPACE:
+    if kind == NAMESPACE:
         return ("namespace", change.ref.name)
-    if kind == _CRD:
+    if kind == CRD:
         spec = get_at(change.versions.manifest, ("spec",))
         return ("kind", str(get_at(spec, ("group",))), str(get_at(spec, ("names", "kind"))))
     return None
@@ -78,7 +77,7 @@ def sort_names(names: Sequence[str], before: Mapping[str, set[str]]) -> Iterator
 
 def _rank_record(change: PlannedObject) -> int:
     """Return 0 for the objects of an addon; then come the marks of nodes, and last the record on the namespace."""
-    is_last = (change.ref.gvk.group, change.ref.gvk.kind) == _NAMESPACE
+    is_last = (change.ref.gvk.group, change.ref.gvk.kind) == NAMESPACE
     return (2 if is_last else 1) if change.is_record else 0
 
 

@@ -14,16 +14,16 @@ from applyviz.engine.channels.model import Addon, ChannelPlan
 from applyviz.engine.channels.sentences import NEEDS_UPDATE
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.engine.objects.kinds import NAMESPACE
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, get_at
-from applyviz.engine.planning.model.plan import Operation, PlannedObject, PlanProblem
+from applyviz.engine.planning.model.plan import UNPLANNED, Operation, PlannedObject, PlanProblem
 from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.objects.planner import plan_member
 from applyviz.engine.planning.sets.addon_order import sort_addons
 from applyviz.engine.planning.sets.addon_risks import find_rolling, find_skipped
 from applyviz.engine.planning.sets.prune import plan_deletions
 from applyviz.engine.planning.sets.stages import (
-    BAD,
     Result,
     SetContext,
     Stages,
@@ -111,7 +111,7 @@ def _list_ready(addons: Iterable[Addon], changes: Sequence[PlannedObject], aroun
     broken = {problem.position.file for problem in around.problems}
     left_out = {c.addon for c in changes if c.operation is Operation.LEFT_OUT}
     for addon in addons:
-        wrong = [c for c in changes if c.addon == addon.name and c.operation in BAD]
+        wrong = [c for c in changes if c.addon == addon.name and c.operation in UNPLANNED]
         if wrong:
             reason = f"{wrong[0].ref} is in error"
         elif addon.file in broken:
@@ -209,7 +209,7 @@ def _list_marks(addons: Iterable[Addon], channel: ChannelPlan, around: SetContex
 def _find_namespaces(changes: Iterable[PlannedObject]) -> Mapping[str, list[PlannedObject]]:
     found: dict[str, list[PlannedObject]] = {}
     for change in changes:
-        if (change.ref.gvk.group, change.ref.gvk.kind) == (_NAMESPACE.group, _NAMESPACE.kind):
+        if change.ref.key[:2] == NAMESPACE:
             found.setdefault(change.addon, []).append(change)
     return found
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from applyviz.engine.objects.kinds import find_stored
+from applyviz.engine.objects.kinds import CRD, NAMESPACE, find_stored
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.planning.model.plan import DELETIONS, Operation, PlannedObject
@@ -36,10 +36,8 @@ from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import Resource, SchemaOrigin
 
 _NAMED = 8
-_NAMESPACE = ("", "Namespace")
 _POD = ("", "Pod")
 _SERVICE, _CLAIM = ("", "Service"), ("", "PersistentVolumeClaim")
-_CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
 
 
 def deletes(change: PlannedObject) -> bool:
@@ -63,10 +61,10 @@ def list_searches(changes: Iterable[PlannedObject], context: PlanningContext) ->
     deleted = [change for change in changes if deletes(change)]
     gone = frozenset(change.ref.key for change in deleted if change.operation in DELETIONS)
     inside = {change.ref.namespace for change in deleted}
-    namespaces = sorted((inside | {change.ref.name for change in deleted if _is(change, _NAMESPACE)}) - {""})
+    namespaces = sorted((inside | {change.ref.name for change in deleted if _is(change, NAMESPACE)}) - {""})
     kinds = list_kinds(context.catalog) if namespaces else []
     flows = [list_dependents(kind, namespace, gone) for namespace in namespaces for kind in kinds]
-    defined = [kind for change in deleted if _is(change, _CRD) for kind in _list_defined(change)]
+    defined = [kind for change in deleted if _is(change, CRD) for kind in _list_defined(change)]
     return [*flows, *(list_dependents(kind, "") for kind in defined), *_read_volumes(deleted, context)]
 
 
@@ -138,7 +136,7 @@ def _find_finalizers(named: Mapping[str, str], lists: Iterable[DependentList]) -
 def _find_content(change: PlannedObject, lists: Sequence[DependentList]) -> Iterator[Risk]:
     """Yield the risks that count what a deleted namespace or definition takes with it, and name what holds it."""
     named = name_object(change.ref)
-    if _is(change, _NAMESPACE):
+    if _is(change, NAMESPACE):
         inside = [found for found in lists if found.namespace == change.ref.name]
         facts = {"reach": "namespace", "objects": _count(inside), "unread": _name_unread(inside)}
     else:
@@ -163,7 +161,7 @@ def _find_risks(change: PlannedObject, gone: set[str], lists: Sequence[Dependent
     named = name_object(change.ref)
     yield from _find_uses(change, lists)
     propagation = _find_propagation(change)
-    if _is(change, _NAMESPACE) or _is(change, _CRD):
+    if _is(change, NAMESPACE) or _is(change, CRD):
         yield from _find_content(change, lists)
         return
     if not change.ref.namespace:
@@ -240,7 +238,7 @@ def add_referring(
 ) -> RelatedObjects:
     """Return the related objects with those that refer to a deleted object, or lose their pods, and stay."""
     going = _list_going(changes, lists)
-    spaces = {change.ref.name for change in changes if deletes(change) and _is(change, _NAMESPACE)}
+    spaces = {change.ref.name for change in changes if deletes(change) and _is(change, NAMESPACE)}
     known = {ObjectRef.from_object(obj).key for obj in related.neighbors}
     found: dict[tuple[str, str, str, str], JSONObject] = {}
     losing = list(_find_losing(changes, lists, going))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from applyviz.engine.objects.kinds import CRD
 from applyviz.engine.objects.values import get_at
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.objects.write_risks import name_object
@@ -17,14 +18,13 @@ from applyviz.engine.risks.model import Risk
 from applyviz.engine.risks.planning.dangling import REFERS_TO_LEFT_OUT
 from applyviz.engine.risks.rules import sort_risks
 
-_CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
 _STATES = {True: "yes", False: "no", None: ""}
 
 
 def _defines(left: PlannedObject, change: PlannedObject) -> bool:
     """Return whether a left-out definition is that of the kind of another object."""
     gvk = left.ref.gvk
-    if (gvk.group, gvk.kind) != _CRD:
+    if (gvk.group, gvk.kind) != CRD:
         return False
     spec = get_at(left.versions.manifest, ("spec",))
     return (get_at(spec, ("group",)), get_at(spec, ("names", "kind"))) == (change.ref.gvk.group, change.ref.gvk.kind)

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from applyviz.engine.objects.kinds import CRD, NAMESPACE
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.requests.options import Order
 
-_CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
 _RANKS: tuple[tuple[tuple[str, str], ...], ...] = (
-    (("", "Namespace"),),
-    (_CRD,),
+    (NAMESPACE,),
+    (CRD,),
     (
         ("scheduling.k8s.io", "PriorityClass"),
         ("storage.k8s.io", "StorageClass"),
@@ -79,7 +79,7 @@ def rank_kind(gvk: GroupVersionKind) -> int:
 
 def _rank_parent(parent: ObjectRef, changes: Iterable[PlannedObject]) -> int:
     """Return the rank of an ApplySet's parent: written before its members, but after a namespace that it needs."""
-    namespace = ("", "Namespace", "", parent.namespace)
+    namespace = (*NAMESPACE, "", parent.namespace)
     return 0 if any(c.ref.key == namespace and c.operation is Operation.CREATE for c in changes) else -1
 
 

@@ -14,6 +14,7 @@ from itertools import islice
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.errors import PlanError
 from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.kinds import CRD, NAMESPACE
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.planning.graph.graph import relate
@@ -38,7 +39,6 @@ from applyviz.engine.schema.crds import CRDSource, defines_kind
 from applyviz.engine.schema.model import SchemaOrigin
 from applyviz.engine.schema.sources import SourceChain
 
-_CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
 _BATCH = 16
 
 
@@ -52,7 +52,7 @@ class PendingRequest:
 
 def _find_definitions(objects: Iterable[JSONObject]) -> list[JSONObject]:
     """Return the definitions that define a kind: one that only has a name is an object like any other."""
-    return [o for o in objects if GroupVersionKind.from_object(o)[::2] == _CRD and defines_kind(o)]
+    return [o for o in objects if GroupVersionKind.from_object(o)[::2] == CRD and defines_kind(o)]
 
 
 def _know_definitions(context: PlanningContext, documents: Sequence[ManifestDocument]) -> PlanningContext:
@@ -68,9 +68,7 @@ def _extend_context(context: PlanningContext, documents: Sequence[ManifestDocume
     """Return the context with everything that the set itself creates: definitions, kinds and namespaces."""
     objects = tuple(d.obj for d in documents)
     definitions = _find_definitions(objects)
-    namespaces = {
-        get_at(o, ("metadata", "name")) for o in objects if GroupVersionKind.from_object(o)[::2] == ("", "Namespace")
-    }
+    namespaces = {get_at(o, ("metadata", "name")) for o in objects if GroupVersionKind.from_object(o)[::2] == NAMESPACE}
     extended = replace(
         context,
         namespaces_created=context.namespaces_created | namespaces,

@@ -15,7 +15,7 @@ from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import get_at
-from applyviz.engine.planning.model.plan import Operation, PlannedObject, PlanProblem, Staying
+from applyviz.engine.planning.model.plan import UNPLANNED, Operation, PlannedObject, PlanProblem, Staying
 from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.objects.left_out import plan_left_out
 from applyviz.engine.planning.objects.planner import plan_object
@@ -50,7 +50,6 @@ from applyviz.engine.schema.model import Resource
 
 Result: TypeAlias = PlannedObject | DependentList | list[Prunable] | applyset.Content | None
 Stages: TypeAlias = Generator[Sequence[Flow[Result]], list[Result], None]
-BAD = (Operation.ERROR, Operation.BLOCKED)
 
 
 @dataclass
@@ -88,7 +87,7 @@ def _visited(changes: Sequence[PlannedObject]) -> set[str]:
 def _may_prune(changes: Sequence[PlannedObject], around: SetContext) -> bool:
     if any(c.operation is Operation.LEFT_OUT for c in changes):
         return False
-    bad = [c for c in changes if c.operation in BAD]
+    bad = [c for c in changes if c.operation in UNPLANNED]
     if bad or around.problems:
         first = str(bad[0].ref) if bad else around.problems[0].reason
         around.problems.append(PlanProblem(f"nothing is pruned while something of the set is in error: {first}"))

@@ -12,7 +12,7 @@ from applyviz.engine.objects.quantities import parse_quantity
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.schema.autoscalers import convert_autoscaler
 from applyviz.kubernetes.parity.name_formats import label_problems, path_segment_problems
-from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid, not_supported, required
+from applyviz.kubernetes.parity.status import NOT_NEGATIVE, FieldError, forbidden, invalid, not_supported, required
 
 _METRIC_TYPES = ("ContainerResource", "External", "Object", "Pods", "Resource")
 # In the order of the server: only the first one present is validated.
@@ -154,7 +154,7 @@ def _scaling(rules: JSONObject, path: str) -> Iterator[FieldError]:
     tolerance = rules.get("tolerance")
     parsed = parse_quantity(str(tolerance)) if tolerance is not None else None
     if parsed is not None and parsed[0] < 0:
-        yield invalid(f"{path}.tolerance", tolerance, "must be greater than or equal to 0")
+        yield invalid(f"{path}.tolerance", tolerance, NOT_NEGATIVE)
 
 
 def _policy(policy: JSONObject, path: str) -> Iterator[FieldError]:

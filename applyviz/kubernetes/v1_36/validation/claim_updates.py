@@ -12,8 +12,7 @@ from applyviz.engine.objects.quantities import parse_quantity
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.kubernetes.parity.equality import find_topology, is_equal
 from applyviz.kubernetes.parity.line_differences import render_differences
-from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid
-from applyviz.kubernetes.v1_36.validation.job_updates import IMMUTABLE
+from applyviz.kubernetes.parity.status import IMMUTABLE, FieldError, forbidden, invalid
 from applyviz.kubernetes.v1_36.validation.selectors import order_selector
 
 _CLAIM_UPDATE = (
@@ -34,7 +33,7 @@ def validate_claim_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldEr
     """Yield the forbidden changes of an update of a claim; the server prints the lines of its struct that differ."""
     named, had_named = ((one["metadata"].get("annotations") or {}).get(_CLASS, "") for one in (obj, live))
     if named != had_named and not _is_class_moved(obj, live):
-        yield invalid(f"metadata.annotations.{_CLASS}", named, "field is immutable")
+        yield invalid(f"metadata.annotations.{_CLASS}", named, IMMUTABLE)
     spec, before = map(_order_fields, _align_free_fields(obj, live))
     if not _is_same_spec(_without_empty(spec), _without_empty(before)):
         yield forbidden("spec", f"{_CLAIM_UPDATE}\n{render_differences(before, spec)}")

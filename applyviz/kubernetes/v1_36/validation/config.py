@@ -10,6 +10,7 @@ import base64
 import json
 from collections.abc import Callable, Iterator, Mapping
 
+from applyviz.engine.objects.known_names import FOREGROUND, ORPHAN
 from applyviz.engine.objects.values import JSONObject, is_same_json
 from applyviz.kubernetes.parity.json_text import find_fault
 from applyviz.kubernetes.parity.name_formats import (
@@ -19,6 +20,7 @@ from applyviz.kubernetes.parity.name_formats import (
     subdomain_problems,
 )
 from applyviz.kubernetes.parity.status import (
+    IMMUTABLE,
     FieldError,
     forbidden,
     invalid,
@@ -29,12 +31,11 @@ from applyviz.kubernetes.parity.status import (
 )
 from applyviz.kubernetes.v1_36.validation.claim_updates import validate_claim_update
 from applyviz.kubernetes.v1_36.validation.claims import validate_claim_spec
-from applyviz.kubernetes.v1_36.validation.job_updates import IMMUTABLE
 from applyviz.kubernetes.v1_36.validation.selectors import validate_selector
 from applyviz.kubernetes.v1_36.validation.templates import check_int_or_percent, check_whole
 
 _RBAC = "rbac.authorization.k8s.io"
-_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
+_FINALIZERS = ("kubernetes", ORPHAN, FOREGROUND)
 _EVICTION = ("AlwaysAllow", "IfHealthyBudget")
 _MEGABYTE = 1024 * 1024
 

@@ -12,6 +12,7 @@ from applyviz.engine.objects.values import JSONObject
 from applyviz.kubernetes.parity.name_formats import label_problems, qualified_name_problems
 from applyviz.kubernetes.parity.resources_math import has_fraction
 from applyviz.kubernetes.parity.status import (
+    NOT_NEGATIVE,
     FieldError,
     FieldErrorType,
     duplicate,
@@ -33,7 +34,6 @@ _RESTART_POLICIES = ("Always", "Never", "OnFailure")
 _RESIZED = ("cpu", "memory")
 _RESIZE_POLICIES = ("NotRequired", "RestartContainer")
 _NOT_FOR_INIT = "may not be set for init containers without restartPolicy=Always"
-NOT_NEGATIVE = "must be greater than or equal to 0"
 
 
 def validate_containers(spec: JSONObject, path: str) -> Iterator[FieldError]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
 from applyviz.kubernetes.parity.name_formats import label_1035_problems, subdomain_problems
 from applyviz.kubernetes.parity.status import (
+    IMMUTABLE,
     FieldError,
     duplicate,
     forbidden,
@@ -21,7 +22,6 @@ from applyviz.kubernetes.parity.status import (
 )
 from applyviz.kubernetes.v1_36.validation.webhooks import validate_client_config
 
-_FIXED = "field is immutable"
 _MIXED = "may have mixed case, but should otherwise match: "
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
@@ -268,7 +268,7 @@ def _update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
     for path in (*fixed, ("group",), ("names", "plural")):
         value, before = (get_at(one["spec"], path) or "" for one in (obj, live))
         if value != before:
-            yield invalid("spec." + ".".join(path), value, _FIXED)
+            yield invalid("spec." + ".".join(path), value, IMMUTABLE)
     yield from _stored(obj["spec"], get_at(live, ("status", "storedVersions")) or [])
 
 

@@ -14,9 +14,8 @@ from applyviz.kubernetes.parity.name_formats import (
     qualified_name_problems,
     subdomain_problems,
 )
-from applyviz.kubernetes.parity.status import FieldError, duplicate, invalid, not_supported, required
+from applyviz.kubernetes.parity.status import IMMUTABLE, FieldError, duplicate, invalid, not_supported, required
 from applyviz.kubernetes.v1_36.validation.addresses import validate_address, validate_reachable
-from applyviz.kubernetes.v1_36.validation.job_updates import IMMUTABLE
 
 _TYPES = ("FQDN", "IPv4", "IPv6")
 _PROTOCOLS = ("SCTP", "TCP", "UDP")

@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from applyviz.engine.objects.accessors import map_or_empty
 from applyviz.engine.objects.values import JSONObject, JSONValue, is_same_json
 from applyviz.kubernetes.parity.name_formats import qualified_name_problems
-from applyviz.kubernetes.parity.status import FieldError, invalid, invalid_struct, required
+from applyviz.kubernetes.parity.status import IMMUTABLE, FieldError, invalid, invalid_struct, required
 
 _STRICT = "events.k8s.io/v1"
-_FIXED = "field is immutable"
 _LIMITS = {"reportingInstance": 128, "action": 128, "reason": 128}
 _NOTE_LIMIT = 1024
 # Internal names of fields that only the core group still has.
@@ -100,9 +99,9 @@ def _event_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
     for name, written, parts in _FIXED_FIELDS:
         now, before = (one.get(written) or _ABSENT.get(name, "") for one in (obj, live))
         if parts and not is_same_json(now or {}, before or {}):
-            yield invalid_struct(name, _as_go(now, parts) if now else None, _FIXED)
+            yield invalid_struct(name, _as_go(now, parts) if now else None, IMMUTABLE)
         elif not parts and not is_same_json(now, before):
-            yield invalid(name, now, _FIXED)
+            yield invalid(name, now, IMMUTABLE)
 
 
 def _as_go(value: JSONValue, parts: tuple[str, ...]) -> JSONObject:

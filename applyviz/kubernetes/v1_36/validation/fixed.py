@@ -8,16 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from applyviz.engine.objects.values import JSONObject, is_same_json
-from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid
+from applyviz.kubernetes.parity.status import IMMUTABLE, FieldError, forbidden, invalid
 from applyviz.kubernetes.v1_36.validation.remaining import validate_service_range
-
-_FIXED = "field is immutable"
 
 
 def _fix(name: str) -> Callable[[JSONObject, JSONObject], Iterator[FieldError]]:
     def check(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
         if not is_same_json(obj.get(name), live.get(name)):
-            yield invalid(name, obj.get(name), _FIXED)
+            yield invalid(name, obj.get(name), IMMUTABLE)
 
     return check
 
@@ -25,11 +23,11 @@ def _fix(name: str) -> Callable[[JSONObject, JSONObject], Iterator[FieldError]]:
 def _service_range(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
     before, wanted = (one["spec"].get("cidrs") or [] for one in (live, obj))
     if len(before) != len(wanted) and (len(before), len(wanted)) != (1, 2):
-        yield invalid("spec.cidrs", obj["spec"].get("cidrs"), _FIXED)
+        yield invalid("spec.cidrs", obj["spec"].get("cidrs"), IMMUTABLE)
         return
     for index, one in enumerate(before):
         if one != wanted[index]:
-            yield invalid(f"spec.cidrs[{index}]", wanted[index], _FIXED)
+            yield invalid(f"spec.cidrs[{index}]", wanted[index], IMMUTABLE)
     if len(before) < len(wanted):
         yield from validate_service_range(obj)
 

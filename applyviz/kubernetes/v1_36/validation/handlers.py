@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from applyviz.engine.objects.values import JSONObject
-from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid, not_supported, required
+from applyviz.kubernetes.parity.status import NOT_NEGATIVE, FieldError, forbidden, invalid, not_supported, required
 from applyviz.kubernetes.v1_36.validation.ports import PORT_RANGE, port_name_problems
 
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
@@ -40,7 +40,7 @@ def _validate_probe(probe: JSONObject, path: str, name: str, grace: int | None) 
     for field in _SECONDS:
         value = probe.get(field)
         if isinstance(value, int) and value < 0:
-            yield invalid(f"{path}.{field}", value, "must be greater than or equal to 0")
+            yield invalid(f"{path}.{field}", value, NOT_NEGATIVE)
     seconds = probe.get("terminationGracePeriodSeconds")
     if seconds is not None and seconds <= 0:
         yield invalid(f"{path}.terminationGracePeriodSeconds", seconds, "must be greater than 0")

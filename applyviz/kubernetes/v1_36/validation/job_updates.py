@@ -11,10 +11,8 @@ from collections.abc import Iterator
 from applyviz.engine.objects.values import JSONObject
 from applyviz.kubernetes.parity.equality import find_topology, is_equal
 from applyviz.kubernetes.parity.internal_types import print_pod_spec, print_pod_template
-from applyviz.kubernetes.parity.status import FieldError, invalid, invalid_struct
+from applyviz.kubernetes.parity.status import IMMUTABLE, FieldError, invalid, invalid_struct
 from applyviz.kubernetes.v1_36.validation.jobs import validate_job_spec
-
-IMMUTABLE = "field is immutable"
 
 _FIXED = ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
 _JOB = ("batch/v1", "Job", "spec")

@@ -19,7 +19,15 @@ from applyviz.kubernetes.parity.name_formats import (
     qualified_name_problems,
     subdomain_problems,
 )
-from applyviz.kubernetes.parity.status import FieldError, duplicate, forbidden, invalid, not_supported, required
+from applyviz.kubernetes.parity.status import (
+    IMMUTABLE,
+    FieldError,
+    duplicate,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+)
 
 SERVICES = "apiservices"
 _MOST_PRIORITY = {"groupPriorityMinimum": 20000, "versionPriority": 1000}
@@ -147,7 +155,7 @@ def _parameters(parameters: JSONObject, path: str) -> Iterator[FieldError]:
 def _ingress_class_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
     controller = obj["spec"].get("controller") or ""
     if controller != (live["spec"].get("controller") or ""):
-        yield invalid("spec.controller", controller, "field is immutable")
+        yield invalid("spec.controller", controller, IMMUTABLE)
 
 
 def _service_name(obj: JSONObject) -> Iterator[FieldError]:

@@ -19,6 +19,8 @@ from applyviz.kubernetes.parity.name_formats import (
 )
 from applyviz.kubernetes.parity.resources_math import has_fraction
 from applyviz.kubernetes.parity.status import (
+    IMMUTABLE,
+    NOT_NEGATIVE,
     FieldError,
     FieldErrorType,
     duplicate,
@@ -30,10 +32,9 @@ from applyviz.kubernetes.parity.status import (
 )
 from applyviz.kubernetes.v1_36.validation import priority_levels
 from applyviz.kubernetes.v1_36.validation.addresses import validate_network
-from applyviz.kubernetes.v1_36.validation.containers import NOT_NEGATIVE, validate_resources
+from applyviz.kubernetes.v1_36.validation.containers import validate_resources
 from applyviz.kubernetes.v1_36.validation.scheduling import EFFECTS, validate_tolerations
 
-_FIXED = "field is immutable"
 _PROVIDER = 'node updates may not change providerID except from "" to valid'
 _DISTINGUISHERS = ("ByNamespace", "ByUser")
 _SUBJECTS = ("Group", "ServiceAccount", "User")
@@ -113,7 +114,7 @@ def _csi_node_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
             if driver.get("name") == before.get("name") and is_other:
                 names = {"Name": driver.get("name"), "NodeID": driver.get("nodeID", "")}
                 shown = {**names, "TopologyKeys": driver.get("topologyKeys"), "Allocatable": None}
-                yield invalid("spec.drivers", shown, _FIXED)
+                yield invalid("spec.drivers", shown, IMMUTABLE)
 
 
 def _flow_schema(obj: JSONObject) -> Iterator[FieldError]:
@@ -231,7 +232,7 @@ def _quota_selector(expression: JSONObject, path: str) -> Iterator[FieldError]:
 def _quota_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
     scopes = obj["spec"].get("scopes") or []
     if set(scopes) != set(live["spec"].get("scopes") or ()):
-        yield invalid("spec.scopes", scopes or None, _FIXED)
+        yield invalid("spec.scopes", scopes or None, IMMUTABLE)
 
 
 _STANDARD = frozenset(

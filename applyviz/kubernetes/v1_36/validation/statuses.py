@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from applyviz.engine.objects.values import JSONObject
-from applyviz.kubernetes.parity.status import FieldError, invalid
+from applyviz.kubernetes.parity.status import NOT_NEGATIVE, FieldError, invalid
 
-_NEGATIVE = "must be greater than or equal to 0"
 _COUNTS: Mapping[str, tuple[str, ...]] = {
     "deployments": (
         *("observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas"),
@@ -48,7 +47,7 @@ def validate_status(plural: str, obj: JSONObject, live: JSONObject) -> Iterator[
         yield from _validate_phase(obj["metadata"], status)
     for name in _COUNTS.get(plural, ()):
         if (status.get(name) or 0) < 0:
-            yield invalid(f"status.{name}", status[name], _NEGATIVE)
+            yield invalid(f"status.{name}", status[name], NOT_NEGATIVE)
     for name in _OF_REPLICAS.get(plural, ()):
         if (status.get(name) or 0) > (status.get("replicas") or 0):
             yield invalid(f"status.{name}", status.get(name) or 0, "cannot be greater than status.replicas")

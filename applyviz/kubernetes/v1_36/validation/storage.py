@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 from applyviz.engine.objects.values import JSONObject
 from applyviz.kubernetes.parity.name_formats import qualified_name_problems
-from applyviz.kubernetes.parity.status import FieldError, duplicate, invalid, not_supported, required
+from applyviz.kubernetes.parity.status import IMMUTABLE, FieldError, duplicate, invalid, not_supported, required
 
-_IMMUTABLE = "field is immutable"
 _LEAST_SECONDS, _MOST_SECONDS = 600, 1 << 32
 _GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
 _CHOICES = (
@@ -68,7 +67,7 @@ def _topology(expression: JSONObject, path: str) -> Iterator[FieldError]:
 def _storage_class_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
     for name in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
         if (obj.get(name) or None) != (live.get(name) or None):
-            yield invalid(name, obj.get(name), _IMMUTABLE)
+            yield invalid(name, obj.get(name), IMMUTABLE)
 
 
 def _driver(obj: JSONObject) -> Iterator[FieldError]:
@@ -96,7 +95,7 @@ def _driver_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
     for name, shown in (("attachRequired", "attachedRequired"), ("volumeLifecycleModes", "volumeLifecycleModes")):
         value = obj["spec"].get(name)
         if value != live["spec"].get(name):
-            yield invalid(f"spec.{shown}", value, _IMMUTABLE)
+            yield invalid(f"spec.{shown}", value, IMMUTABLE)
 
 
 CREATE: Mapping[str, Callable[[JSONObject], Iterator[FieldError]]] = {

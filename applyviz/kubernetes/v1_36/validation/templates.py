@@ -12,10 +12,9 @@ from collections.abc import Iterator, Mapping
 from applyviz.engine.objects.golang import read_digits
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.kubernetes.parity.name_formats import validate_annotations, validate_labels
-from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid
+from applyviz.kubernetes.parity.status import NOT_NEGATIVE, FieldError, forbidden, invalid
 from applyviz.kubernetes.v1_36.validation.pods import validate_pod_spec
 
-NOT_NEGATIVE = "must be greater than or equal to 0"
 _PERCENT = re.compile(r"[0-9]+%\Z")
 
 

@@ -11,10 +11,18 @@ from collections.abc import Callable, Iterator, Mapping
 from applyviz.engine.objects.values import JSONObject, JSONValue, is_same_json
 from applyviz.kubernetes.parity.equality import find_topology, is_equal
 from applyviz.kubernetes.parity.name_formats import label_problems
-from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid, invalid_struct, not_supported, required
+from applyviz.kubernetes.parity.status import (
+    IMMUTABLE,
+    FieldError,
+    forbidden,
+    invalid,
+    invalid_struct,
+    not_supported,
+    required,
+)
 from applyviz.kubernetes.v1_36.validation import jobs
 from applyviz.kubernetes.v1_36.validation.claims import validate_claim_spec
-from applyviz.kubernetes.v1_36.validation.job_updates import IMMUTABLE, validate_job_update
+from applyviz.kubernetes.v1_36.validation.job_updates import validate_job_update
 from applyviz.kubernetes.v1_36.validation.pod_updates import validate_pod_update
 from applyviz.kubernetes.v1_36.validation.pods import validate_pod_spec
 from applyviz.kubernetes.v1_36.validation.selectors import order_selector, validate_selector

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from applyviz.engine.objects.kinds import NAMESPACE
 from applyviz.engine.planning.digest.serialize import options_from_json
-from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.planning.model.plan import UNPLANNED, Operation
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.risks.model import RiskLevel
 from applyviz.records.models import ObjectChange, Plan
@@ -21,8 +22,7 @@ from applyviz.web.reviews.pages.object_offers import find_others_url, list_repla
 from applyviz.web.reviews.pages.plan_context import PlanContext, list_changes
 from applyviz.workflow.plans.plan_details import read_graph
 
-_REFUSED = (Operation.ERROR, Operation.BLOCKED)
-_CHOSEN = (*_REFUSED, Operation.LEFT_OUT)
+_CHOSEN = (*UNPLANNED, Operation.LEFT_OUT)
 _NAMED = 3
 
 
@@ -74,7 +74,7 @@ def _list_links(plan: Plan, rows: Sequence[ObjectChange]) -> Iterator[tuple[int,
         source, target = (graph.nodes[n].position if graph else None for n in (edge.source, edge.target))
         if source is not None and target is not None:
             yield source, target
-    spaces = {row.name: row.position for row in rows if (row.group, row.kind) == ("", "Namespace")}
+    spaces = {row.name: row.position for row in rows if (row.group, row.kind) == NAMESPACE}
     yield from ((row.position, spaces[row.namespace]) for row in rows if row.namespace in spaces)
 
 
@@ -143,7 +143,7 @@ def present_page(plan: Plan) -> OthersPage:
     chosen = {row.position for row in rows if row.operation in _CHOSEN}
     referring = _find_referring(plan, rows, chosen)
     refused = [row for row in rows if row.position in chosen]
-    is_refused = any(row.operation in _REFUSED for row in refused)
+    is_refused = any(row.operation in UNPLANNED for row in refused)
     suggested = options.left_out_reason or (
         _("Refused in plan %(number)d") % {"number": plan.number} if is_refused else ""
     )
@@ -173,7 +173,7 @@ def present_others(context: PlanContext) -> tuple[Notice, ...]:
     """Return the notices that objects are refused, hold the rest of a plan, or are left out; () without any."""
     url = find_others_url(context.plan, context.person)
     left = [row for row in context.changes if row.operation == Operation.LEFT_OUT]
-    refused = [row for row in context.changes if row.operation in _REFUSED]
+    refused = [row for row in context.changes if row.operation in UNPLANNED]
     refused = [row for row in refused if not is_refused_prune(row, context.options)]
     if left:
         text = ngettext("%(n)d object is left out", "%(n)d objects are left out", len(left)) % {"n": len(left)}

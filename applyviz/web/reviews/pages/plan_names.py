@@ -21,7 +21,7 @@ MODE_WORDS: dict[ApplyMode, str | Promise] = {
 _NAMED_NAMESPACES = 3
 _WITHOUT_CHANGE = frozenset({Operation.UNCHANGED, Operation.LEFT_OUT, Operation.NOT_FOUND})
 
-ACTION_WORDS: dict[SetAction, str | Promise] = {
+ACTION_WORDS: dict[str, str | Promise] = {
     SetAction.DELETE: gettext_lazy("delete"),
     SetAction.PATCH: gettext_lazy("patch"),
     SetAction.SET_LAST_APPLIED: gettext_lazy("set last-applied"),

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from applyviz.engine.planning.model.plan import DELETIONS, Certainty, Operation, PlannedObject
 from applyviz.engine.requests.options import ApplyOptions
-from applyviz.engine.risks.model import RiskKind, RiskLevel
+from applyviz.engine.risks.model import LEVELS, RiskKind, RiskLevel
 from applyviz.engine.risks.sentences import title
 from applyviz.web.components.badges import CERTAINTY_STYLES, LEVEL_STYLES, OBJECT_STYLES, Appearance
 from applyviz.web.components.notices import Notice
@@ -32,7 +32,6 @@ from applyviz.web.reviews.pane.object_notices import present_warnings
 from applyviz.web.reviews.pane.resolutions import NOTHING, ConflictPage
 
 Text = str | Promise
-_LEVELS = (RiskLevel.HIGH, RiskLevel.MEDIUM, RiskLevel.INFO)
 _UNCOUNTED = (*DELETIONS, Operation.NOT_FOUND, Operation.ERROR, Operation.LEFT_OUT)  # as a whole, or not at all
 
 
@@ -144,7 +143,7 @@ def tag_risks(
     kinds: list[tuple[RiskKind, RiskLevel]], url_of: Callable[[RiskKind, RiskLevel], str]
 ) -> tuple[RiskTag, ...]:
     """Risks as tags that lead to the list of risks, the worst first, each kind once."""
-    ordered = sorted(dict.fromkeys(kinds), key=lambda one: _LEVELS.index(one[1]))
+    ordered = sorted(dict.fromkeys(kinds), key=lambda one: LEVELS.index(one[1]))
     return tuple(RiskTag(LEVEL_STYLES[level], _(title(kind, level)), url_of(kind, level)) for kind, level in ordered)
 
 

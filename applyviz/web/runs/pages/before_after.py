@@ -15,12 +15,11 @@ from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.web.components.field_paths import split_path
 from applyviz.web.components.values import ABSENT, find_value, show_short
+from applyviz.workflow.plans.moved_objects import OF_SERVER
 
 _TOLD = (FieldOperation.CHANGED, FieldOperation.SET, FieldOperation.CLEARED)
 _FIRST = ("image", "replicas", "maxReplicas", "minReplicas", "minAvailable", "type", "schedule")
 _LONGEST, _SHARED = 32, 5
-# The server changes these fields at every write; the manifest does not.
-_OF_SERVER = (".metadata.managedFields", ".metadata.resourceVersion", ".metadata.generation", ".status")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ def _rank(reason: FieldReason) -> tuple[int, int, str]:
 
 def _is_of_server(reason: FieldReason) -> bool:
     path = render_path(reason.path)
-    return path.startswith(_OF_SERVER)
+    return path.startswith(OF_SERVER)
 
 
 def _shorten(path: str) -> str:

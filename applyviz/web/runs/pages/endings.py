@@ -12,10 +12,11 @@ from applyviz import clock
 from applyviz.engine.planning.model.plan import DELETIONS, Operation
 from applyviz.records.enums import Outcome, RunState
 from applyviz.records.models import ApplyRun, ObjectResult
-from applyviz.web.runs.pages.object_states import BAD, NOT_AS_APPROVED, NOT_READY, ObjectState, find_object_state
+from applyviz.web.runs.pages.object_states import BAD, NOT_AS_APPROVED, ObjectState, find_object_state
 from applyviz.workflow.clusters.states import find_stop
 from applyviz.workflow.foundation import sentences
 from applyviz.workflow.runs import find_run_before, has_turn
+from applyviz.workflow.runs.attempts import NOT_READY
 from applyviz.workflow.runs.rules import RunRules
 
 _ENDINGS: dict[RunState, str | Promise] = {

@@ -15,7 +15,6 @@ from applyviz.web.components.badges import Appearance
 from applyviz.web.components.server_text import ServerText, fold
 from applyviz.web.runs.pages.object_states import (
     NOT_AS_APPROVED,
-    NOT_READY,
     OBJECT_STATE_STYLES,
     ObjectState,
     find_object_state,
@@ -24,6 +23,7 @@ from applyviz.web.runs.pages.pod_lines import list_pod_lines
 from applyviz.web.runs.pages.results import OUTCOME_STYLES, describe_difference
 from applyviz.web.runs.pages.retries import RetryOffer
 from applyviz.workflow.plans.revert import find_lost
+from applyviz.workflow.runs.attempts import NOT_READY
 
 SHOWN, MOST = 3, 50
 _DIFFERENCES = 3

@@ -16,9 +16,9 @@ from applyviz.records.models import ObjectResult, RolloutSample
 from applyviz.web.components.badges import Appearance
 from applyviz.workflow.plans.live_values import WITHHELD
 from applyviz.workflow.plans.object_choices import is_left_out
+from applyviz.workflow.runs.attempts import NOT_READY
 
 BAD = (Outcome.FAILED, Outcome.STALE, Outcome.REFUSED, Outcome.UNKNOWN, Outcome.DIFFERS)
-NOT_READY = (RolloutState.FAILED, RolloutState.LATE)
 
 
 class ObjectState(StrEnum):

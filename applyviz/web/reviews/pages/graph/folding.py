@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from applyviz.engine.planning.model.graph import GraphEdge, GraphNode
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.references.model import ReferenceKind
-from applyviz.engine.risks.model import RiskLevel
+from applyviz.engine.risks.model import LEVELS
 from applyviz.web.reviews.pages.graph.nodes import WORKLOAD, ShownNode
 
 MOST_NODES = 150
@@ -22,7 +22,6 @@ _MOST_OPENED = 100
 _NAMES = 12
 _SIBLINGS = 4
 _ANY = "*"
-_LOUDNESS = (RiskLevel.HIGH, RiskLevel.MEDIUM)
 # Against the direction of traffic: drawn by the selector of the Service.
 _SILENT = frozenset((ReferenceKind.GOVERNING_SERVICE,))
 
@@ -72,7 +71,7 @@ def _present_group(space: str, members: Sequence[ShownNode]) -> ShownNode:
         first.number,
         replace(first.node, namespace=space, name="", is_missing=False, facts={}),
         operations.pop() if len(operations) == 1 else Operation.UPDATE if operations else Operation.UNCHANGED,
-        next((level for level in _LOUDNESS if level in risks), None),
+        next((level for level in LEVELS if level in risks), None),
         first.column,
         None,
         len(members),

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from applyviz.engine.layout.drawing import Drawing, draw
 from applyviz.engine.layout.model import COLUMNS, PICTURE, WIDTH, Box, Line
 from applyviz.engine.planning.model.graph import GraphEdge
-from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.planning.model.plan import UNPLANNED, Operation
 from applyviz.engine.references.model import ReferenceKind
 from applyviz.web.components.badges import OBJECT_STYLES
 from applyviz.web.reviews.pages.graph.folding import ShownGraph
@@ -155,7 +155,7 @@ def _name_style(shown: ShownNode, reach: set[int], chosen: int | None) -> str:
     words = [f"tone-{tone}"]
     if shown.operation is Operation.CREATE:
         words.append("is-new")
-    if shown.operation in (Operation.BLOCKED, Operation.ERROR) or shown.node.is_missing:
+    if shown.operation in UNPLANNED or shown.node.is_missing:
         words.append("is-broken")
     if shown.is_calm or (shown.count and shown.operation is Operation.UNCHANGED):
         words.append("is-calm")

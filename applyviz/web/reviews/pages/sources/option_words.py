@@ -69,7 +69,7 @@ _WORDS: Mapping[str, Mapping[str, str | Promise]] = {
     "mode": {mode.value: word for mode, word in MODE_WORDS.items()},
     "action": {
         SetAction.APPLY.value: gettext_lazy("apply"),
-        **{action.value: word for action, word in ACTION_WORDS.items()},
+        **ACTION_WORDS,
     },
     "prune.mode": {
         PruneMode.NONE.value: gettext_lazy("nothing"),

@@ -12,9 +12,10 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode, PruneMode, SetAction
+from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode, PruneMode
 from applyviz.records.enums import Applier
 from applyviz.records.models import Preset, Review
+from applyviz.web.reviews.pages.plan_names import ACTION_WORDS
 from applyviz.web.reviews.pages.sources import option_words
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.plans import presets
@@ -53,12 +54,6 @@ LABELS: dict[str, str | Promise] = {
     "replace": gettext_lazy("Replace"),
     "propagation": option_words.LABELS["propagation"],
     "deletion_seconds": option_words.LABELS["deletion_seconds"],
-}
-_OPERATIONS: dict[str, str | Promise] = {
-    SetAction.DELETE: gettext_lazy("delete"),
-    SetAction.PATCH: gettext_lazy("patch"),
-    SetAction.SET_LAST_APPLIED: gettext_lazy("set last-applied"),
-    SetAction.CLEAR_OWNERSHIP: gettext_lazy("clear managedFields"),
 }
 
 
@@ -133,8 +128,8 @@ def _describe_prune(options: Mapping[str, str]) -> str:
 
 def _describe_method(options: Mapping[str, str]) -> str:
     action = options.get("operation", "")
-    if action in _OPERATIONS:
-        return str(_OPERATIONS[action])
+    if action in ACTION_WORDS:
+        return str(ACTION_WORDS[action])
     return _("client-side apply") if options.get("mode") == ApplyMode.CLIENT else _("server-side apply")
 
 
