@@ -12,7 +12,7 @@ import socket
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING
 
 import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
@@ -20,11 +20,14 @@ from urllib3.exceptions import NewConnectionError
 
 from applyviz.sources.addresses import find_link_local
 
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
 
 class _WithDeadline(io.RawIOBase):
     """The reading end of a socket, with a deadline."""
 
-    def __init__(self, raw: Any, sock: socket.socket) -> None:
+    def __init__(self, raw: io.RawIOBase, sock: socket.socket) -> None:
         self._raw, self._sock = raw, sock
         given = sock.gettimeout()
         self._until = None if given is None else time.monotonic() + given
@@ -32,14 +35,13 @@ class _WithDeadline(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Any) -> int | None:
+    def readinto(self, buffer: WriteableBuffer) -> int | None:
         if self._until is not None:
             left = self._until - time.monotonic()
             if left <= 0:
                 raise TimeoutError("the answer took longer than the timeout of the request")
             self._sock.settimeout(left)
-        read: int | None = self._raw.readinto(buffer)
-        return read
+        return self._raw.readinto(buffer)
 
     def close(self) -> None:
         self._raw.close()
@@ -49,8 +51,10 @@ class _WithDeadline(io.RawIOBase):
 class _Response(http.client.HTTPResponse):
     """An answer with a deadline for every read."""
 
-    def __init__(self, sock: socket.socket, *given: Any, **named: Any) -> None:
-        super().__init__(sock, *given, **named)
+    def __init__(
+        self, sock: socket.socket, debuglevel: int = 0, method: str | None = None, url: str | None = None
+    ) -> None:
+        super().__init__(sock, debuglevel, method, url)
         self.fp = io.BufferedReader(_WithDeadline(self.fp.detach(), sock))
 
 

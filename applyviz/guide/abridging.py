@@ -7,15 +7,12 @@ after defaulting, and the defaults of what is new.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, is_same_json
-from applyviz.engine.planning.conflicts.manifest_paths import PathWalker
+from applyviz.engine.planning.conflicts.manifest_paths import PathWalker, Steps
 from applyviz.engine.schema.model import KindSchema
 from applyviz.engine.schema.walk import list_leaves
-
-Steps = list[tuple[Any, str | int]]
 
 
 def _walk(kind: KindSchema | None, obj: JSONObject) -> Iterator[tuple[FieldPath, Steps]]:

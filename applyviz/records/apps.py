@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from django.apps import AppConfig
 from django.core import checks
@@ -20,7 +20,7 @@ def _set_timeout(using: str, command: str) -> None:
             cursor.execute(command)
 
 
-def _drop_triggers(sender: AppConfig, using: str, plan: list[Any], **_: Any) -> None:
+def _drop_triggers(sender: AppConfig, using: str, plan: Sequence[object], **_: object) -> None:
     # Late: models exist only after the applications are loaded.
     from applyviz.records import triggers  # noqa: PLC0415  # slow import
 
@@ -29,7 +29,7 @@ def _drop_triggers(sender: AppConfig, using: str, plan: list[Any], **_: Any) -> 
         triggers.lift(using)
 
 
-def _install(sender: AppConfig, using: str, **_: Any) -> None:
+def _install(sender: AppConfig, using: str, **_: object) -> None:
     # Late: models exist only after the applications are loaded.
     from applyviz.records import full_text, triggers  # noqa: PLC0415  # slow import
 
@@ -38,7 +38,7 @@ def _install(sender: AppConfig, using: str, **_: Any) -> None:
     _set_timeout(using, f"RESET {_TIMEOUT}")
 
 
-def _check_keys(**_: Any) -> list[checks.CheckMessage]:
+def _check_keys(**_: object) -> list[checks.CheckMessage]:
     from applyviz.records import sealing  # noqa: PLC0415  # as above
 
     problem = sealing.find_mismatch()

@@ -72,17 +72,19 @@ class SealedField(_Column):
             raise ValueError(f"{self.model._meta.db_table}.{self.name} is bound to {', '.join(self.bound_to)}")
         return canonical_json([self.model._meta.db_table, str(self.column), *named])
 
-    def from_db_value(self, value: Any, expression: Any, connection: BaseDatabaseWrapper) -> Sealed | None:
+    def from_db_value(
+        self, value: bytes | memoryview | None, expression: object, connection: BaseDatabaseWrapper
+    ) -> Sealed | None:
         """Return the database value as `Sealed`, without opening it."""
         return None if value is None else Sealed(bytes(value))
 
-    def to_python(self, value: Any) -> Any:
+    def to_python(self, value: object) -> Sealed | None:
         """Return a `Sealed` unchanged; plain bytes are never wrapped silently."""
         if value is None or isinstance(value, Sealed):
             return value
         raise TypeError(f"{self.name}: expected Sealed, got {type(value).__name__}")
 
-    def get_db_prep_value(self, value: Any, connection: BaseDatabaseWrapper, prepared: bool = False) -> Any:
+    def get_db_prep_value(self, value: object, connection: BaseDatabaseWrapper, prepared: bool = False) -> object:
         """Return the sealed bytes for the database."""
         sealed = self.to_python(value)
         return None if sealed is None else super().get_db_prep_value(sealed.token, connection, prepared)

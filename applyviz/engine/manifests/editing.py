@@ -204,7 +204,7 @@ class _Editor:
             return False
         return isinstance(value, list) or container.shape is Shape.LIST or node.column > container.column
 
-    def _inline(self, value: Any, node: TextNode) -> str:
+    def _inline(self, value: JSONValue, node: TextNode) -> str:
         style = node.style if node.style in ("'", '"') else ""
         return write_inline(value, style='"' if is_json_like(self._text) else style)
 

@@ -204,7 +204,7 @@ def _without_nulls(value: JSONValue) -> Any:
     return value
 
 
-def _without_directives(value: Any) -> Any:
+def _without_directives(value: JSONValue) -> Any:
     """Return the value without the parts marked with `$patch`, or `_DROPPED` if the value itself is marked."""
     if isinstance(value, dict):
         if DIRECTIVE in value:

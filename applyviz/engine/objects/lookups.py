@@ -44,7 +44,7 @@ def _find_entry(items: list[Any], element: PathElement, named: Any) -> Any:
     return next((item for item in items if is_wanted(item, named)), ABSENT)
 
 
-def _step(value: Any, element: PathElement, find_entry: _FindEntry = _find_entry) -> Any:
+def _step(value: JSONValue, element: PathElement, find_entry: _FindEntry = _find_entry) -> Any:
     kind, named = element[0], paths.element_value(element)
     if kind == "f":
         return value[named] if isinstance(value, Mapping) and named in value else ABSENT
@@ -55,7 +55,7 @@ def _step(value: Any, element: PathElement, find_entry: _FindEntry = _find_entry
     return find_entry(value, element, named)
 
 
-def find_value(obj: Any, path: FieldPath) -> Any:
+def find_value(obj: JSONValue, path: FieldPath) -> Any:
     """Look up a field; `ABSENT` if a step is missing."""
     value = ABSENT if obj is None else obj
     for element in path:
@@ -104,7 +104,7 @@ class EntryIndex:
 class FieldFinder:
     """Finds many fields of one object, which must not change meanwhile: each list is indexed once."""
 
-    def __init__(self, obj: Any) -> None:
+    def __init__(self, obj: JSONValue) -> None:
         self._obj = obj
         self._indices: dict[tuple[int, tuple[str, ...]], EntryIndex] = {}
         self._sets: dict[int, dict[Hashable, Any]] = {}

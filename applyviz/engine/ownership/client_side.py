@@ -218,7 +218,7 @@ def _keep_named(fields: FieldSet, value: JSONValue) -> FieldSet:
     return FieldSet(members, children)
 
 
-def _find(value: Any, element: PathElement) -> Any:
+def _find(value: JSONValue, element: PathElement) -> Any:
     """Return the value that an element names; an entry may leave out keys that the server fills in."""
     named = element_value(element)
     if element[0] == "f":

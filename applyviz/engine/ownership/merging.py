@@ -35,7 +35,7 @@ def choose_form(topology: Topology, form: str) -> str:
     return SCALAR if topology.scalar else LIST
 
 
-def merge(topology: Topology, live: Any, applied: Any) -> Any:
+def merge(topology: Topology, live: JSONValue, applied: JSONValue) -> Any:
     """Merge an applied value over a live one; both are present and valid."""
     form = choose_form(topology, find_form(topology, applied))
     if form is MAP:

@@ -47,7 +47,7 @@ def _embed(schema: Any) -> Any:
     return grown
 
 
-def _complete_root(schema: Any) -> JSONObject:
+def _complete_root(schema: JSONValue) -> JSONObject:
     """Return the schema of the whole object, from that of a version (or its absence)."""
     if not isinstance(schema, Mapping):
         return {"type": "object"}

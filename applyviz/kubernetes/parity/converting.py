@@ -85,7 +85,7 @@ class _Converter(Decoder):
             self._refuse(value, "float64", spot)
         return value
 
-    def bytes(self, value: Any, spot: Spot) -> Any:
+    def bytes(self, value: JSONValue, spot: Spot) -> Any:
         if isinstance(value, str):
             try:
                 decode_base64(value)

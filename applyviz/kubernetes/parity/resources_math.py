@@ -7,17 +7,16 @@ Only Pods themselves are defaulted, never templates.
 from __future__ import annotations
 
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
-from typing import Any
 
 from applyviz.engine.objects.quantities import canonical_quantity, parse_quantity, read_amount, read_form
-from applyviz.engine.objects.values import JSONObject, MutableObject
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject
 
 _THOUSAND, _OF_64_BITS = Decimal(1000), Decimal(1 << 64)
 _MOST_DIGITS = 500
 """The greatest exponent of a quantity that is read, and some: no integer part has more digits beyond those written."""
 
 
-def _value(text: Any) -> Decimal:
+def _value(text: JSONValue) -> Decimal:
     return read_amount(text) or Decimal(0)
 
 

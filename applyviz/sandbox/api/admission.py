@@ -10,7 +10,6 @@ import re
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from typing import Any
 
 from applyviz.engine.objects.quantities import parse_quantity
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject
@@ -148,7 +147,7 @@ def _set_priority(obj: MutableObject, spec: MutableObject, store: Store) -> None
     spec["priority"], spec["preemptionPolicy"] = value, policy
 
 
-def _is_positive(text: Any) -> bool:
+def _is_positive(text: JSONValue) -> bool:
     parsed = parse_quantity(str(text))
     return parsed is not None and parsed[0] > 0
 

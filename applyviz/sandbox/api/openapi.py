@@ -19,7 +19,7 @@ from applyviz.engine.objects.exchange import (
     MERGE_PATCH,
     STRATEGIC_MERGE_PATCH,
 )
-from applyviz.engine.objects.values import JSONObject, MutableObject, canonical_json, get_at
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, canonical_json, get_at
 from applyviz.engine.schema.builtin import RELEASE, load_bundled
 from applyviz.engine.schema.definitions import OBJECT_META
 from applyviz.engine.schema.model import Resource
@@ -37,7 +37,7 @@ def _definition(name: str) -> MutableObject | None:
     return found
 
 
-def _references(value: Any) -> Iterator[str]:
+def _references(value: JSONValue) -> Iterator[str]:
     if isinstance(value, Mapping):
         for key, item in value.items():
             if key == "$ref" and isinstance(item, str):
@@ -49,7 +49,7 @@ def _references(value: Any) -> Iterator[str]:
             yield from _references(item)
 
 
-def _link(value: Any) -> Any:
+def _link(value: JSONValue) -> Any:
     """Return references as full pointers, as documents contain them.
 
     - Rule: clients ignore what is beside a `$ref`, so one with a description is inside `allOf`.

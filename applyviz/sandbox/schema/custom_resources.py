@@ -7,7 +7,6 @@ nulls that no schema allows are dropped, the metadata of embedded resources is d
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from applyviz.engine.manifests.metadata import name_of_type
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
@@ -49,7 +48,7 @@ def read_embedded(obj: MutableObject, schema: JSONObject | None) -> None:
     _coerce(obj, schema, "", _coerce_valid)
 
 
-def read_metadata(value: Any, path: str) -> tuple[MutableObject, list[str]]:
+def read_metadata(value: JSONValue, path: str) -> tuple[MutableObject, list[str]]:
     """Return metadata as a Go struct, and its unknown fields; type errors begin at the metadata."""
     if value is None:
         return {}, []

@@ -40,7 +40,7 @@ def find_partner(item: JSONValue, before: JSONValue | Absent, schema: JSONObject
     return next((earlier for earlier in before if is_same_json(_read_keys(earlier, keys), wanted)), ABSENT)
 
 
-def is_kept(value: Any, before: Any, schema: JSONObject) -> bool:
+def is_kept(value: JSONValue, before: JSONValue, schema: JSONObject) -> bool:
     """Return whether a value equals the one that it replaces; entries with keys may be reordered."""
     if not isinstance(value, list) or schema.get("x-kubernetes-list-type") != "map":
         return is_same_json(value, before)

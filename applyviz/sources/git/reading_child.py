@@ -14,13 +14,14 @@ from base64 import b64encode
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from io import BytesIO
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from dulwich.object_format import DEFAULT_OBJECT_FORMAT
 from dulwich.objects import Commit, ObjectID, Tag
 from dulwich.pack import MemoryPackIndex, Pack, PackData
 
 from applyviz.engine.objects.errors import SourceError
+from applyviz.engine.objects.values import JSONObject
 from applyviz.sources.child import limit_self
 from applyviz.sources.git.tree import CommitReader
 
@@ -71,7 +72,7 @@ def read_facts(commit: Commit) -> dict[str, str]:
     }
 
 
-def _answer(header: Mapping[str, Any], data: bytes, target: BinaryIO) -> None:
+def _answer(header: JSONObject, data: bytes, target: BinaryIO) -> None:
     limits = header["limits"]
     pack = open_pack(data, limits["objects"])
     commit = find_commit(pack, header["oid"].encode())

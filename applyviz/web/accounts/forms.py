@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django import forms
 from django.contrib.auth.forms import AuthenticationForm
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext_lazy as _
 
+from applyviz.web.components.forms import Cleaned, FieldLabel
 from applyviz.web.frame.reauthentication import find_address
 from applyviz.workflow.people import sign_in
 
@@ -18,7 +17,7 @@ class SignInForm(AuthenticationForm):
 
     retry_after = 0
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> Cleaned:
         """Count failures; show the same message whether the name exists or not."""
         given = self.request
         if given is None:
@@ -57,7 +56,7 @@ class ProofForm(forms.Form):
         return given if url_has_allowed_host_and_scheme(given, allowed_hosts={host}) else default
 
 
-def _password(label: Any, complete: str) -> forms.CharField:
+def _password(label: FieldLabel, complete: str) -> forms.CharField:
     widget = forms.PasswordInput(attrs={"autocomplete": complete})
     return forms.CharField(label=label, max_length=400, strip=False, widget=widget)
 
@@ -68,7 +67,7 @@ class NewPasswordForm(forms.Form):
     new = _password(_("New password"), "new-password")
     again = _password(_("Repeat new password"), "new-password")
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> Cleaned:
         """Check that both entries are equal."""
         given = self.cleaned_data
         if "new" in given and "again" in given and given["new"] != given["again"]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from django import forms
 
@@ -14,6 +13,7 @@ from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode, ApplyOp
 from applyviz.records.models import Plan
 from applyviz.web.api.moves import Move, add_moves, replan
 from applyviz.web.api.ownership import OwnershipForm, TakeForm
+from applyviz.web.components.forms import Cleaned
 from applyviz.web.reviews.forms.patches import PatchFields
 from applyviz.web.reviews.forms.prune import METHODS, find_prune_errors, list_strays, read_prune
 from applyviz.web.reviews.forms.reviews import MODES
@@ -42,7 +42,7 @@ class _TextForm(forms.Form):
 
     extra: frozenset[str] = frozenset()
 
-    def __init__(self, given: Mapping[str, Any]) -> None:
+    def __init__(self, given: JSONObject) -> None:
         self._odd = [name for name in given if name not in self.base_fields and name not in self.extra]
         self._untyped = [n for n, v in given.items() if n in self.base_fields and not isinstance(v, (str, type(None)))]
         super().__init__({name: value for name, value in given.items() if isinstance(value, str)})
@@ -51,7 +51,7 @@ class _TextForm(forms.Form):
                 named = ", ".join(str(value) for value, _text in field.choices if value)
                 field.error_messages["invalid_choice"] = f"%(value)s is none of {named}"
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> Cleaned:
         """Report unknown names: a misspelled option must not be ignored silently."""
         super().clean()
         for name in self._untyped:
@@ -109,7 +109,7 @@ class ReviewForm(
     prune_except = forms.CharField(required=False, max_length=20_000)
     follow = forms.ChoiceField(choices=[("true", "true"), ("false", "false")], required=False)
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> Cleaned:
         """Check the fields of the chosen prune method, and refuse those of another one."""
         given = super().clean() or self.cleaned_data
         given["prune_all"] = given.get("prune_all") == "true"
@@ -158,11 +158,11 @@ class _SeenForm(_TextForm):
 
     extra = frozenset({"seen"})
 
-    def __init__(self, given: Mapping[str, Any]) -> None:
+    def __init__(self, given: JSONObject) -> None:
         super().__init__(given)
         self._seen = given.get("seen")
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> Cleaned:
         """Check the number; all other fields are texts."""
         chosen = super().clean()
         if self._seen is not None and (type(self._seen) is not int or not 0 < self._seen <= _LAST_PLAN):
@@ -235,11 +235,11 @@ class ApiRetryForm(_TextForm):
 
     extra = frozenset({"attempt", "objects"})
 
-    def __init__(self, given: Mapping[str, Any]) -> None:
+    def __init__(self, given: JSONObject) -> None:
         super().__init__(given)
         self._attempt, self._objects = given.get("attempt"), given.get("objects", [])
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> Cleaned:
         """Check the two values that are no text."""
         chosen = super().clean()
         if type(self._attempt) is not int or self._attempt < 1:

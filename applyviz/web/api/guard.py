@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
-from typing import Any, Concatenate, NoReturn, ParamSpec
+from typing import Concatenate, NoReturn, ParamSpec
 
 from django.core.exceptions import RequestDataTooBig
 from django.db import OperationalError
@@ -21,6 +21,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from applyviz.engine.objects.values import JSONObject
 from applyviz.web.api.problems import ProblemsError, SourceProblem
+from applyviz.web.components.forms import Cleaned
 from applyviz.web.frame import concurrent_writes, reauthentication, shares
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import WorkflowError
@@ -110,8 +111,8 @@ def requires(action: Action, *methods: str) -> Callable[[ApiView[P]], Callable[.
     return decorate
 
 
-def _raise_unreadable(message: str, status: int = 400, **details: Any) -> NoReturn:
-    raise ProblemsError([SourceProblem(message, **details)], status)
+def _raise_unreadable(message: str, status: int = 400, *, line: int = 0, column: int = 0) -> NoReturn:
+    raise ProblemsError([SourceProblem(message, line=line, column=column)], status)
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -138,7 +139,7 @@ def read_body(request: HttpRequest) -> JSONObject:
     return found
 
 
-def check(form: Form, names: Mapping[str, str] | None = None) -> dict[str, Any]:
+def check(form: Form, names: Mapping[str, str] | None = None) -> Cleaned:
     """Return the cleaned data of a form; raises `ProblemsError` with every invalid field.
 
     - `names`: how the body writes fields that it does not name as the form does.

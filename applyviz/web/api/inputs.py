@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 from django.db.models import QuerySet
 
 from applyviz.engine.manifests.documents import DocumentProblem
 from applyviz.engine.objects.errors import SourceError, SourcePosition
-from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.records.models import Cluster
 from applyviz.sources.charts.model import ChartSource
 from applyviz.sources.git.model import GitSource, RefusedFilesError
 from applyviz.sources.links import MOST_LINKS, UnreadLinksError
 from applyviz.web.api.problems import ProblemsError, SourceProblem
+from applyviz.web.components.forms import Cleaned
 from applyviz.web.reviews.forms.manifests import read_chart
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.plans import charts
@@ -30,7 +30,7 @@ _CHART_FIELDS = (
 _PARTS = ("git_ref", "git_path", "kustomization", *_CHART_FIELDS[1:])
 
 
-def _list_parts(given: Any, problems: list[SourceProblem]) -> Iterator[tuple[str, bytes]]:
+def _list_parts(given: Sequence[JSONValue], problems: list[SourceProblem]) -> Iterator[tuple[str, bytes]]:
     for index, file in enumerate(given):
         name = file.get("name") if isinstance(file, dict) else None
         content = _read_content(file) if isinstance(file, dict) else None
@@ -52,7 +52,7 @@ def _read_content(file: JSONObject) -> bytes | None:
         return None
 
 
-def _list_links(given: Any, problems: list[SourceProblem]) -> Iterator[str]:
+def _list_links(given: Sequence[JSONValue], problems: list[SourceProblem]) -> Iterator[str]:
     for number, link in enumerate(given):
         if not isinstance(link, str) or not link:
             problems.append(SourceProblem("a link is text", field=f"links[{number}]"))
@@ -62,7 +62,7 @@ def _list_links(given: Any, problems: list[SourceProblem]) -> Iterator[str]:
             yield link
 
 
-def _read_list(given: JSONObject, name: str, most: int, entry: str) -> list[Any]:
+def _read_list(given: JSONObject, name: str, most: int, entry: str) -> list[JSONValue]:
     listed = given.get(name, [])
     if not isinstance(listed, list) or len(listed) > most:
         raise ProblemsError([SourceProblem(f"{name} is a list of at most {most}: [{entry}]", field=name)])
@@ -204,7 +204,7 @@ def read_files(
     return taken
 
 
-def find_cluster(clusters: QuerySet[Cluster], chosen: Mapping[str, Any]) -> Cluster:
+def find_cluster(clusters: QuerySet[Cluster], chosen: Cleaned) -> Cluster:
     """Return the cluster that a form names, among visible ones; raises `ProblemsError`."""
     found = clusters.filter(slug=chosen["cluster"]).first()
     if found is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from django import forms
 from django.db.models import QuerySet
@@ -14,6 +14,12 @@ from django.utils.text import capfirst
 
 from applyviz.workflow.foundation.errors import FieldRefusedError, WorkflowError
 
+if TYPE_CHECKING:
+    from django.utils.functional import _StrOrPromise
+
+Cleaned: TypeAlias = dict[str, Any]
+"""The values of a checked form, by field; the field says of which type its value is."""
+FieldLabel: TypeAlias = "_StrOrPromise"
 Label: TypeAlias = str | Promise
 Choice: TypeAlias = tuple[Any, Label | Iterable[tuple[Any, Label]]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Self
+from typing import Self
 
 from django import forms
 from django.http import QueryDict
@@ -14,10 +14,11 @@ from django.utils.translation import gettext_lazy as _
 
 from applyviz import clock
 from applyviz.records.enums import AuditAction
-from applyviz.web.components.forms import offer_choices
+from applyviz.web.components.forms import Cleaned, offer_choices
 from applyviz.workflow.audit.chain import Checkpoint
 from applyviz.workflow.audit.checkpoints import read_pasted
 from applyviz.workflow.audit.retention import ALWAYS_KEPT, SHORTEST_DAYS
+from applyviz.workflow.evidence.name_filters import HistoryFilter
 from applyviz.workflow.evidence.report import Period
 from applyviz.workflow.foundation.errors import NotValidError
 
@@ -42,7 +43,7 @@ class HistoryForm(forms.Form):
     until = forms.DateField(label=_("To"), required=False, widget=forms.DateInput(attrs={"type": "date"}))
 
     @property
-    def chosen(self) -> Mapping[str, Any]:
+    def chosen(self) -> HistoryFilter:
         """Return the filters without empty or invalid ones."""
         self.is_valid()
         return {name: value for name, value in self.cleaned_data.items() if value not in ("", None)}
@@ -103,7 +104,7 @@ class EvidenceForm(forms.Form):
     until = forms.DateField(label=_("To"), required=False, widget=forms.DateInput(attrs={"type": "date"}))
     cluster = forms.CharField(label=_("Cluster"), required=False, max_length=63)
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> Cleaned:
         """Fill in the defaults."""
         given = super().clean() or {}
         today = clock.host_today()
@@ -141,7 +142,7 @@ class RetentionForm(forms.Form):
     )
     has_requests = forms.BooleanField(label=_("Include requests and responses of finished runs"), required=False)
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, data: QueryDict | None) -> None:
+        super().__init__(data)
         chosen = [choice for choice in AuditAction.choices if choice[0] not in ALWAYS_KEPT]
         offer_choices(self, "actions", chosen)

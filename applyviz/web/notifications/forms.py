@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django import forms
+from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.records.enums import NotificationKind
@@ -65,7 +64,7 @@ class EditWebhookForm(WebhookForm):
 
     is_enabled = forms.BooleanField(label=_("Enabled"), required=False)
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, data: QueryDict | None, *, initial: dict[str, object]) -> None:
+        super().__init__(data, initial=initial)
         self.fields["secret"].required = False
         self.fields["secret"].help_text = _("Leave empty to keep the current secret.")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django import forms
 from django.core.validators import RegexValidator
 from django.utils.translation import gettext as _now
@@ -12,12 +10,13 @@ from django.utils.translation import gettext_lazy as _
 from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER
 from applyviz.engine.requests.options import SERVER_SIDE_MANAGER, ApplyMode
 from applyviz.guide.given import PlaygroundQuery, PlaygroundQueryError
+from applyviz.web.components.forms import FieldLabel
 from applyviz.web.reviews.forms.reviews import MODES
 
 MOST_CHARACTERS = 250_000
 
 
-def make_text(label: Any, rows: int, *, required: bool = False) -> forms.CharField:
+def make_text(label: FieldLabel, rows: int, *, required: bool = False) -> forms.CharField:
     """Return a field for one text."""
     widget = forms.Textarea(attrs={"rows": rows, "class": "code", "spellcheck": "false"})
     return forms.CharField(label=label, required=required, strip=False, max_length=MOST_CHARACTERS, widget=widget)

@@ -15,13 +15,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from django.db import transaction
 
 from applyviz import audit_origin, clock, request_ids
 from applyviz.engine.objects.refs import ObjectRef
-from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, canonical_json
 from applyviz.records.enums import AuditAction
 from applyviz.records.full_text import collect_words
 from applyviz.records.models import ApplyRun, AuditEntry, ChainEnd, Plan
@@ -79,12 +79,16 @@ class AuditSubject:
         return replace(cls.of_plan(run.plan), run=run.number)
 
 
-def canonical_entry(row: Mapping[str, Any]) -> dict[str, JSONValue]:
+StoredEntry: TypeAlias = Mapping[str, Any]
+"""The values of a row of the audit log, by column."""
+
+
+def canonical_entry(row: StoredEntry) -> dict[str, JSONValue]:
     """Return a stored entry (`STORED`) in the form of exports."""
     return {name: row[name] for name in STORED if name != "at"} | {"at": render_moment(row)}
 
 
-def render_moment(row: Mapping[str, Any]) -> str:
+def render_moment(row: StoredEntry) -> str:
     """Return the time of an entry as the hash covers it."""
     text: str = row["at"].astimezone(UTC).isoformat(timespec="microseconds")
     return text
@@ -95,7 +99,7 @@ def hash_detail(salt: str, detail: str) -> str:
     return hashlib.sha256((salt + detail).encode()).hexdigest()
 
 
-def hash_entry(row: Mapping[str, Any]) -> str:
+def hash_entry(row: StoredEntry) -> str:
     """Return the hash of an entry with this content; it covers the hash of the detail."""
     text = encode([render_moment(row), *(row[name] for name in HASHED)])
     return hashlib.sha256((row["previous_hash"] + text).encode()).hexdigest()
@@ -115,12 +119,10 @@ def lock_chain(chain: int) -> ChainEnd:
     gathering = gathering_rows.find_current()
     if gathering is None:
         return _lock_end(chain)
-    key = (ChainEnd, chain)
-    if key not in gathering.kept:
-        gathering.kept[key] = head = _lock_end(chain)
+    if chain not in gathering.chain_ends:
+        gathering.chain_ends[chain] = head = _lock_end(chain)
         gathering.at_end.append(partial(_store_end, head))
-    end: ChainEnd = gathering.kept[key]
-    return end
+    return gathering.chain_ends[chain]
 
 
 def _lock_end(chain: int) -> ChainEnd:
@@ -166,7 +168,7 @@ def _choose_chain(action: AuditAction, about: AuditSubject) -> int:
     return GLOBAL if about.run is None or action in _OF_RUN_BUT_GLOBAL else about.run
 
 
-def _complete_detail(action: AuditAction, about: AuditSubject, detail: JSONObject | None) -> dict[str, Any]:
+def _complete_detail(action: AuditAction, about: AuditSubject, detail: JSONObject | None) -> MutableObject:
     """Return the detail of an entry; for the end of a run with the end of its chain, which anchors it."""
     completed = as_stored(dict(detail or {}))
     if action is AuditAction.RUN_FINISHED and about.run is not None:

@@ -13,7 +13,7 @@ from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING
 
 from django.db import connection, transaction
 from django.db.models import BooleanField, QuerySet
@@ -30,6 +30,9 @@ from applyviz.workflow.audit.trail import STORED, canonical_entry
 from applyviz.workflow.evidence.name_filters import HistoryFilter, NameStart, widen_names
 from applyviz.workflow.foundation.access import Action, Person, Visitor, require, visible_entries
 from applyviz.workflow.plans.live_history import TELLING, show_entries, show_rows
+
+if TYPE_CHECKING:
+    from _csv import Writer
 
 _CHUNK = 2_000
 _NEAR, _FEW = 4_000, 5_000
@@ -187,7 +190,7 @@ def tame(value: object) -> object:
     return _FORMULA.sub(r"\1\2'", value) if isinstance(value, str) else value
 
 
-def make_writer() -> Any:
+def make_writer() -> Writer:
     """Return a CSV writer that quotes every cell, so that a `;` within a cell does not end it."""
     return csv.writer(Echo(), quoting=csv.QUOTE_ALL)
 

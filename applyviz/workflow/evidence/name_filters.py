@@ -92,7 +92,7 @@ def find_names(values: list[str], typed: str) -> tuple[str, ...]:
     return ()
 
 
-def widen_names(chosen: HistoryFilter) -> dict[str, Any]:
+def widen_names(chosen: HistoryFilter) -> HistoryFilter:
     """Return a filter whose names are those that the history knows: a tuple of names, or a `NameStart` for objects."""
     widened = dict(chosen)
     for name, column in _LISTED.items():

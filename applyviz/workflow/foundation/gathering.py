@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
 
 from django.db import models
 
+from applyviz.records.models import ChainEnd
 from applyviz.workflow.foundation.row_updates import update_rows
 
 
@@ -23,7 +23,7 @@ class Gathering:
 
     inserts: dict[type[models.Model], list[models.Model]] = field(default_factory=dict)
     updates: dict[tuple[type[models.Model], tuple[str, ...]], list[models.Model]] = field(default_factory=dict)
-    kept: dict[Any, Any] = field(default_factory=dict)
+    chain_ends: dict[int, ChainEnd] = field(default_factory=dict)
     at_end: list[Callable[[], object]] = field(default_factory=list)
 
     def write(self) -> None:

@@ -5,11 +5,15 @@ A key that a list entry omits may be defaulted, so an entry without it can still
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any, Final, TypeAlias
 
 from applyviz.engine.objects.lookups import EntryIndex
 from applyviz.engine.objects.paths import FieldPath, PathElement, element_value
-from applyviz.engine.objects.values import JSONObject, clone, is_same_json
+from applyviz.engine.objects.values import JSONObject, JSONValue, clone, is_same_json
+
+Steps: TypeAlias = list[tuple[Any, str | int]]
+"""Each map or list along a path, with the key or index taken in it."""
 
 
 class _Removed:
@@ -19,11 +23,11 @@ class _Removed:
 _REMOVED: Final[Any] = _Removed()
 
 
-def _may_omit(_name: str, _wanted: Any) -> bool:
+def _may_omit(_name: str, _wanted: JSONValue) -> bool:
     return True
 
 
-def _find_index(items: list[Any], element: PathElement) -> int | None:
+def _find_index(items: Sequence[JSONValue], element: PathElement) -> int | None:
     wanted = element_value(element)
     if element.startswith("i:"):
         return wanted if wanted < len(items) else None
@@ -33,13 +37,13 @@ def _find_index(items: list[Any], element: PathElement) -> int | None:
 class PathWalker:
     """Finds many paths in one value, which must not change meanwhile: each list is indexed once."""
 
-    def __init__(self, value: Any) -> None:
-        self._value = value
+    def __init__(self, value: JSONValue) -> None:
+        self._value: Any = value
         self._indices: dict[tuple[int, tuple[str, ...]], EntryIndex] = {}
 
-    def list_steps(self, path: FieldPath) -> list[tuple[Any, str | int]]:
+    def list_steps(self, path: FieldPath) -> Steps:
         """Return each container along a path, with the step taken in it; shorter if the path ends early."""
-        steps: list[tuple[Any, str | int]] = []
+        steps: Steps = []
         value = self._value
         for element in path:
             step = self._find_step(value, element)
@@ -49,7 +53,7 @@ class PathWalker:
             value = value[step]
         return steps
 
-    def _find_step(self, value: Any, element: PathElement) -> str | int | None:
+    def _find_step(self, value: JSONValue, element: PathElement) -> str | int | None:
         """Return the key or index of an element in a value, None if there is none."""
         if isinstance(value, dict):
             name = element[2:]
@@ -67,7 +71,7 @@ class PathWalker:
         return self._indices[known].find(wanted, may_omit=_may_omit)
 
 
-def list_steps(value: Any, path: FieldPath) -> list[tuple[Any, str | int]]:
+def list_steps(value: JSONValue, path: FieldPath) -> Steps:
     """Return each container along a path, with the step taken in it; shorter if the path ends early."""
     return PathWalker(value).list_steps(path)
 
@@ -84,11 +88,11 @@ class ManifestEditor:
         """Remove a field, and the maps and lists that contained only removed fields; False if it is absent."""
         return self._edit(path, _REMOVED)
 
-    def set_field(self, path: FieldPath, value: Any) -> bool:
+    def set_field(self, path: FieldPath, value: JSONValue) -> bool:
         """Set another value for a field; False if the manifest does not set it."""
         return self._edit(path, clone(value))
 
-    def _edit(self, path: FieldPath, value: Any) -> bool:
+    def _edit(self, path: FieldPath, value: JSONValue) -> bool:
         steps = self._walker.list_steps(path)
         if len(steps) < len(path):
             return False
@@ -103,7 +107,7 @@ class ManifestEditor:
         return {} if kept is _REMOVED else dict(kept)
 
 
-def _drop_removed(value: Any) -> Any:
+def _drop_removed(value: JSONValue) -> Any:
     """Return a value without removed parts; a map or list of only removed parts is removed too."""
     if isinstance(value, dict):
         fields = {name: below for name, v in value.items() if (below := _drop_removed(v)) is not _REMOVED}

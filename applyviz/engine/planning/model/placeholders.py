@@ -13,13 +13,13 @@ from typing import Any
 from applyviz.engine.objects.errors import StalePlanError
 from applyviz.engine.objects.exchange import Placeholder, Request
 from applyviz.engine.objects.paths import FieldPath, element_value, render_path
-from applyviz.engine.objects.values import JSONObject, get_at
+from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.ownership import migrate
 from applyviz.engine.requests import handback, takeover
 from applyviz.engine.requests.calls import CLIENT_SIDE_FIELDS, MANAGED_FIELDS, RESOURCE_VERSION, UID
 
 
-def _put(body: Any, path: FieldPath, value: Any) -> Any:
+def _put(body: JSONValue, path: FieldPath, value: JSONValue) -> Any:
     """Return the body with one value replaced; all other parts are shared."""
     if not path:
         return value

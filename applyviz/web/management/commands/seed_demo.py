@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.core.management.base import BaseCommand
 
 from applyviz.demo import load_demo
@@ -15,7 +13,7 @@ class Command(BaseCommand):
 
     help = "Create the demo: a sandbox cluster with a web shop, demo accounts, a review that awaits approval."
 
-    def handle(self, *args: object, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         """Create the story and print the accounts."""
         accounts = demo.seed_demo(load_demo())
         if not accounts:

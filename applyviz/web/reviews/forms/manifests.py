@@ -17,6 +17,7 @@ from applyviz.records.models import Cluster
 from applyviz.sources.charts.model import ChartSource
 from applyviz.sources.git.model import GitSource
 from applyviz.sources.links import MOST_LINKS
+from applyviz.web.components.forms import FieldLabel
 from applyviz.workflow.plans import charts, git_sources
 from applyviz.workflow.plans.intake import ReviewInput
 
@@ -125,7 +126,7 @@ class SeveralFilesField(forms.FileField):
         return [super(SeveralFilesField, self).clean(one, initial) for one in given]
 
 
-def _one_line(label: Any, most: int) -> forms.CharField:
+def _one_line(label: FieldLabel, most: int) -> forms.CharField:
     widget = forms.TextInput({"spellcheck": "false", "autocomplete": "off", "class": "code"})
     return forms.CharField(label=label, required=False, max_length=most, widget=widget)
 

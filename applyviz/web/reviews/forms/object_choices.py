@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 from django import forms
+from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.requests.options import Propagation
@@ -41,9 +41,11 @@ class _ObjectsForm(forms.Form):
 
     objects = forms.TypedMultipleChoiceField(coerce=int, required=False)
 
-    def __init__(self, *args: Any, positions: Collection[int], **kwargs: Any) -> None:
+    def __init__(
+        self, data: QueryDict | None, *, positions: Collection[int], initial: dict[str, object] | None = None
+    ) -> None:
         """Offer these objects of the plan."""
-        super().__init__(*args, **kwargs)
+        super().__init__(data, initial=initial)
         field = self.fields["objects"]
         if isinstance(field, forms.TypedMultipleChoiceField):
             field.choices = [(str(position), position) for position in positions]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
 from django import forms
 from django.core.validators import RegexValidator
+from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.objects.paths import FieldPath, render_path
@@ -19,10 +19,15 @@ class FieldsForm(forms.Form):
     fields_given = forms.MultipleChoiceField(label=_("Fields"), required=False, widget=forms.CheckboxSelectMultiple())
 
     def __init__(
-        self, *args: Any, paths: Sequence[FieldPath], managers: Mapping[FieldPath, str] | None = None, **kwargs: Any
+        self,
+        data: QueryDict | None,
+        *,
+        paths: Sequence[FieldPath],
+        managers: Mapping[FieldPath, str] | None = None,
+        initial: Mapping[str, object] | None = None,
     ) -> None:
         """Offer these fields; `managers`: those that go to another manager than the form names."""
-        super().__init__(*args, **kwargs)
+        super().__init__(data, initial=dict(initial or {}))
         self._paths = paths
         names = {path: render_path(path) for path in paths}
         for path, manager in (managers or {}).items():
@@ -55,9 +60,9 @@ class ManagersForm(forms.Form):
     managers = forms.MultipleChoiceField(required=False)
     singles = forms.MultipleChoiceField(required=False)
 
-    def __init__(self, *args: Any, names: Collection[str], singles: Sequence[TakenManager] = (), **kwargs: Any) -> None:
+    def __init__(self, data: QueryDict | None, *, names: Collection[str], singles: Sequence[TakenManager]) -> None:
         """Offer these field managers, and by number those that are named for single objects."""
-        super().__init__(*args, **kwargs)
+        super().__init__(data)
         self._singles = singles
         for name, values in (("managers", names), ("singles", [str(number) for number in range(len(singles))])):
             field = self.fields[name]

@@ -6,8 +6,7 @@ Rule: the checks that `kubectl apply --prune` makes before it sends a request, i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from django import forms
 from django.utils.functional import Promise
@@ -18,6 +17,7 @@ from applyviz.engine.requests.options import ApplyMode, Prune, PruneMode
 from applyviz.engine.requests.prune import DEFAULT_ALLOWLIST
 from applyviz.engine.requests.replacement import KIND, read_names
 from applyviz.engine.requests.selectors import SelectorError, parse_selector
+from applyviz.web.components.forms import Cleaned
 
 KEEP, ALLOWLIST, APPLYSET = PruneMode.NONE.value, PruneMode.ALLOWLIST.value, PruneMode.APPLYSET.value
 METHODS = [
@@ -65,7 +65,7 @@ class PruneFields(forms.Form):
         names = ("prune", "selector", "prune_all", "prune_allowlist", "applyset", "prune_except")
         return self["prune"].value() not in (None, "", KEEP) or any(self[name].errors for name in names)
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> Cleaned:
         """Check the fields of the chosen method."""
         given = super().clean() or self.cleaned_data
         for field, text in find_prune_errors(given):
@@ -77,7 +77,7 @@ class PruneFields(forms.Form):
         return read_prune(self.cleaned_data)
 
 
-def find_prune_errors(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def find_prune_errors(given: Cleaned) -> Iterator[tuple[str, str]]:
     """Yield each field of the chosen method that is wrong, and what to do."""
     if given.get("prune") == ALLOWLIST:
         yield from _find_allowlist_errors(given)
@@ -88,7 +88,7 @@ def find_prune_errors(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "prune_except", gettext("Write each kind as group/kind; the core group is named core.")
 
 
-def _find_allowlist_errors(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _find_allowlist_errors(given: Cleaned) -> Iterator[tuple[str, str]]:
     selector, takes_all = given.get("selector") or "", bool(given.get("prune_all"))
     if given.get("mode") == ApplyMode.SERVER.value:
         yield (
@@ -109,7 +109,7 @@ def _find_allowlist_errors(given: Mapping[str, Any]) -> Iterator[tuple[str, str]
         yield "prune_allowlist", gettext("Write each kind as group/version/kind; the core group is named core.")
 
 
-def read_prune(chosen: Mapping[str, Any]) -> tuple[str, Prune]:
+def read_prune(chosen: Cleaned) -> tuple[str, Prune]:
     """Return the selector and the prune options of checked fields."""
     excepted = read_names(chosen["prune_except"])
     if chosen["prune"] == ALLOWLIST:
@@ -120,7 +120,7 @@ def read_prune(chosen: Mapping[str, Any]) -> tuple[str, Prune]:
     return "", Prune()
 
 
-def list_strays(given: Mapping[str, Any]) -> list[str]:
+def list_strays(given: Cleaned) -> list[str]:
     """Return the filled fields that belong to a prune method that is not chosen."""
     own = {
         "selector": (ALLOWLIST,),

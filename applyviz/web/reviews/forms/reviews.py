@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
-from typing import Any
 
 from django import forms
+from django.core.files.uploadedfile import UploadedFile
 from django.core.validators import RegexValidator
 from django.http import QueryDict
+from django.utils.datastructures import MultiValueDict
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.planning.digest.serialize import options_from_json
@@ -18,7 +19,7 @@ from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode, ApplyOp
 from applyviz.engine.risks.model import KINDS
 from applyviz.records.enums import Applier
 from applyviz.records.models import Cluster, Plan, Preset
-from applyviz.web.components.forms import offer_rows
+from applyviz.web.components.forms import Cleaned, offer_rows
 from applyviz.web.reviews.forms.manifests import SourceFields, SourceForm
 from applyviz.web.reviews.forms.patches import PatchFields
 from applyviz.web.reviews.forms.prune import PruneFields
@@ -106,9 +107,16 @@ class NewReviewForm(OptionFields, SourceForm):
     ticket = forms.CharField(label=_("Ticket or pull request"), required=False, max_length=400)
     cluster = forms.ModelChoiceField(Cluster.objects.none(), label=_("Cluster"), to_field_name="slug", empty_label=None)
 
-    def __init__(self, *args: Any, for_user: Person, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        data: QueryDict | None,
+        files: MultiValueDict[str, UploadedFile[bytes]] | None,
+        *,
+        initial: dict[str, object],
+        for_user: Person,
+    ) -> None:
         """Offer only the clusters on which this person may open a review somewhere."""
-        super().__init__(*args, **kwargs)
+        super().__init__(data, files, initial=initial)
         self._person = for_user
         offer_rows(self, "cluster", list_usable(for_user=for_user))
 
@@ -185,7 +193,7 @@ class ApprovalForm(forms.Form):
         label=_("Your password"), required=False, max_length=400, strip=False, widget=forms.PasswordInput
     )
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> Cleaned:
         """Ask for a comment where the act consists of it."""
         given = super().clean() or self.cleaned_data
         act = given.get("then")
@@ -322,8 +330,8 @@ class ObjectForm(forms.Form):
 class CompareForm(forms.Form):
     """The two plans of a review to compare."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, data: QueryDict) -> None:
+        super().__init__(data)
         for name in ("from", "to"):  # a Python keyword cannot be an attribute
             self.fields[name] = forms.IntegerField(required=False, min_value=1, max_value=1_000_000)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -20,6 +19,7 @@ from applyviz.engine.requests.options import (
     SetAction,
 )
 from applyviz.engine.requests.replacement import choose_names, find_odd_names, is_object, read_names
+from applyviz.web.components.forms import Cleaned
 from applyviz.web.components.propagations import PROPAGATIONS
 
 LONGEST_DELETION = 3_600
@@ -80,7 +80,7 @@ class LeftOutForm(forms.Form):
             )
         return names
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> Cleaned:
         """Require the reason, which reviewers read beside each object."""
         given = super().clean() or self.cleaned_data
         if given.get("leave_out") and not given.get("leave_out_reason", "").strip():

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 from django import forms
+from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.records.models import Cluster
@@ -36,8 +37,10 @@ class MappingForm(forms.Form):
     )
     note = forms.CharField(label=_("Why"), required=False, max_length=2000, widget=forms.Textarea(attrs={"rows": 2}))
 
-    def __init__(self, *args: Any, for_user: Visitor, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(
+        self, data: QueryDict | None, *, for_user: Visitor, initial: Mapping[str, object] | None = None
+    ) -> None:
+        super().__init__(data, initial=dict(initial or {}))
         self._teams = {team.slug: team for team in list_teams(for_user=for_user)}
         self._people: dict[str, Person] = {p.get_username(): p for p in list_people(for_user=for_user) if p.is_active}
         offer_rows(self, "cluster", list_usable(for_user=for_user, action=Action.MANAGE))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 from django import forms
+from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.records.enums import Role
@@ -60,7 +60,7 @@ class MemberForm(forms.Form):
 
     person = forms.ChoiceField(label=_("Person"))
 
-    def __init__(self, *args: Any, for_user: Visitor, without: Collection[str] = (), **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, data: QueryDict | None = None, *, for_user: Visitor, without: Collection[str] = ()) -> None:
+        super().__init__(data)
         names = list_people(for_user=for_user).filter(is_active=True).values_list("username", flat=True)
         offer_choices(self, "person", [(name, name) for name in names if name not in without])

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
 
 from django import forms
 from django.forms import BoundField
+from django.http import QueryDict
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.requests.replacement import read_names
 from applyviz.records.models import PolicyVersion
-from applyviz.web.components.forms import offer_choices
+from applyviz.web.components.forms import Cleaned, FieldLabel, offer_choices
 from applyviz.web.components.phrases import title_kind
 from applyviz.workflow.foundation.access import Visitor
 from applyviz.workflow.people.teams import Scope, list_teams
@@ -29,11 +30,11 @@ _COPIED = (
 )  # fmt: skip
 
 
-def _number(label: Any, low: int, high: int, initial: int) -> forms.IntegerField:
+def _number(label: FieldLabel, low: int, high: int, initial: int) -> forms.IntegerField:
     return forms.IntegerField(label=label, min_value=low, max_value=high, initial=initial)
 
 
-def _lines(label: Any) -> forms.CharField:
+def _lines(label: FieldLabel) -> forms.CharField:
     area = forms.Textarea(attrs={"rows": 3, "class": "code", "spellcheck": "false"})
     return forms.CharField(label=label, required=False, max_length=4000, widget=area)
 
@@ -82,8 +83,10 @@ class PolicyForm(forms.Form):
         label=_("Reason for this change"), required=False, max_length=2000, widget=forms.Textarea(attrs={"rows": 2})
     )
 
-    def __init__(self, *args: Any, for_user: Visitor, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(
+        self, data: QueryDict | None, *, for_user: Visitor, initial: Mapping[str, object] | None = None
+    ) -> None:
+        super().__init__(data, initial=dict(initial or {}))
         teams = [(team.slug, team.name) for team in list_teams(for_user=for_user)]
         any_approver = [("", _("any approver")), *teams]
         offer_choices(self, "asking_teams", teams)
@@ -109,7 +112,7 @@ class PolicyForm(forms.Form):
                 except ValueError as error:
                     self.add_error(name, str(error))
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> Cleaned:
         """Parse owners, windows and freezes; report every invalid line."""
         given: tuple[tuple[str, Callable[[str], Window | Freeze | OwnerRule]], ...] = (
             ("owners", parse_owner),
@@ -150,10 +153,10 @@ class PolicyForm(forms.Form):
         )
 
 
-def fill_in(version: PolicyVersion) -> dict[str, Any]:
+def fill_in(version: PolicyVersion) -> dict[str, object]:
     """Return a version as initial values of the form."""
     rules = rules_from_json(version.rules)
-    filled: dict[str, Any] = {name: getattr(rules, name) for name in _COPIED}
+    filled: dict[str, object] = {name: getattr(rules, name) for name in _COPIED}
     for demand in rules.for_risks:
         filled[f"approvals_{demand.risk.slug}"] = demand.approvals
         filled[f"team_{demand.risk.slug}"] = demand.team

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from django import forms
+from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.records.models import Team
@@ -57,8 +57,10 @@ class RepositoryCredentialForm(forms.Form):
         ),
     )
 
-    def __init__(self, *args: Any, for_user: Visitor, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(
+        self, data: QueryDict | None, *, for_user: Visitor, initial: Mapping[str, object] | None = None
+    ) -> None:
+        super().__init__(data, initial=dict(initial or {}))
         self._teams: dict[str, Team] = {team.slug: team for team in list_teams(for_user=for_user)}
         names = [(slug, team.name) for slug, team in self._teams.items() if team.archived_at is None]
         offer_choices(self, "team", [(_EVERYBODY, _("Every author")), *names])

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django import forms
+from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
@@ -29,8 +28,8 @@ class TokenForm(forms.Form):
         initial=90,
     )
 
-    def __init__(self, *args: Any, for_user: Person, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, data: QueryDict | None, *, for_user: Person) -> None:
+        super().__init__(data)
         self._accounts = {for_user.get_username(): for_user}
         for service in list_service_accounts(for_user=for_user).filter(owner=for_user):
             self._accounts[service.person.get_username()] = service.person
