@@ -18,7 +18,7 @@ import yaml
 
 from applyviz.conformance.invocations import SeenDefinitions, read_env, read_files
 from applyviz.conformance.recorded import RecordedCluster, follow_applies
-from applyviz.conformance.stories import Invocation, Story, StoryStep, load_lines, load_story
+from applyviz.conformance.stories import NOW, Invocation, Story, StoryStep, load_lines, load_story
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.exchange import JSON, Answer, Request
@@ -45,7 +45,6 @@ from applyviz.sandbox.storage.bodies import materialize
 from applyviz.sandbox.storage.routing import parse_path
 from applyviz.sandbox.storage.store import MemoryStore
 
-NOW = "2026-06-01T00:00:00Z"
 NAMESPACE = "shop"
 MANAGERS = {ApplyMode.CLIENT: CLIENT_SIDE_MANAGER, ApplyMode.SERVER: SERVER_SIDE_MANAGER}
 CERTAINTIES = ("confirmed", "estimated")

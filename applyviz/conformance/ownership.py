@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from applyviz.conformance.cases import CaseResult
+from applyviz.conformance.stories import NOW
 from applyviz.engine.objects.errors import ConflictError, OwnershipError
 from applyviz.engine.objects.golang import read_integer
 from applyviz.engine.objects.refs import GroupVersionKind
@@ -26,7 +27,6 @@ from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import KindSchema
 
 # Later than every other time of a case, so that a newly written entry is visible.
-NOW = "2026-06-01T00:00:00Z"
 # The built-in kinds that exclude fields from ownership in these files.
 _WITH_RESETS = frozenset(
     {

@@ -16,7 +16,7 @@ from applyviz.conformance.cases import CaseResult
 from applyviz.conformance.invocations import read_env, read_files
 from applyviz.conformance.planchecks import PlanVerdict, Truth, judge
 from applyviz.conformance.recorded import RecordedCluster, RecordedKey, follow_applies, key_of
-from applyviz.conformance.stories import Invocation, Story, StoryExchange, StoryStep, load_story
+from applyviz.conformance.stories import NOW, Invocation, Story, StoryExchange, StoryStep, load_story
 from applyviz.conformance.truths import Truths, Turn
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.errors import ApplyVizError
@@ -37,7 +37,6 @@ from applyviz.sandbox.api.estimates import with_estimates
 from applyviz.sandbox.storage.routing import parse_path
 
 CONFIRMED = "plan-confirmed"
-_NOW = "2026-06-01T00:00:00Z"
 _INVALID = 422
 _DENIED = 'deployments.apps is forbidden: User "reader" cannot patch resource "deployments"'
 _PRECONDITIONS = ("uid", "resourceVersion")
@@ -169,7 +168,7 @@ class _Scene:
         options = replace(options, has_preconditions=not self._changes_sides(options, documents))
         problems = [PlanProblem(p) for p in inputs.problems]
         problems += [PlanProblem(p.reason, p.position) for f in files for p in f.problems]
-        context = with_estimates(PlanningContext(self.catalog, _NOW, deletion=command.deletion))
+        context = with_estimates(PlanningContext(self.catalog, NOW, deletion=command.deletion))
         planner = SetPlanner(documents, options=options, context=context, problems=problems)
         for _ in drive(planner, lambda requests: [recorded.answer(r) for r in requests]):
             pass

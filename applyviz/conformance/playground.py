@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from applyviz.conformance.cases import CaseResult
-from applyviz.conformance.stories import load_lines
+from applyviz.conformance.stories import NOW, load_lines
 from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.objects.errors import Conflict
 from applyviz.engine.objects.known_names import LAST_APPLIED
@@ -33,7 +33,6 @@ from applyviz.guide import playground
 from applyviz.guide.given import PlaygroundQuery, PlaygroundQueryError
 from applyviz.guide.kubectl_order import KubectlDifference, find_difference
 
-NOW = "2026-06-01T00:00:00Z"
 _CHOSEN = ("uid", "creationTimestamp", "resourceVersion", "generation", "managedFields")
 # The product binds its patch to the object that it read, and a server prints a refused patch.
 _BOUND = re.compile(r" (resourceVersion:[0-9]+ uid:[0-9a-f-]+)(?=\])")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from applyviz.conformance.invocations import SeenDefinitions
-from applyviz.conformance.stories import Invocation, Story, StoryExchange, StoryStep
+from applyviz.conformance.stories import NOW, Invocation, Story, StoryExchange, StoryStep
 from applyviz.engine.objects.exchange import APPLY_PATCH, MERGE_PATCH, Answer, Request
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
@@ -25,7 +25,6 @@ from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import KindSchema
 from applyviz.sandbox.storage.routing import Route, parse_path
 
-_NOW = "2026-06-01T00:00:00Z"
 _NO_OBJECTS = frozenset({"Status", "Table", "Scale"})
 
 
@@ -119,7 +118,7 @@ class RecordedCluster:
         kind = self._find_kind(GroupVersionKind.from_object(live)) if live is not None else None
         if live is None or kind is None or exchange.content_type == APPLY_PATCH:
             return False
-        estimated = EstimatedAnswers(kind, _NOW, dict(live), "scale")
+        estimated = EstimatedAnswers(kind, NOW, dict(live), "scale")
         query = {"fieldManager": "kubectl", **exchange.query}
         body = {"spec": {"replicas": count}}
         if not estimated.answer(Request("PATCH", exchange.path, query, MERGE_PATCH, body)).is_ok:

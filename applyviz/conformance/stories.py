@@ -17,6 +17,9 @@ from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.golang import read_integer
 from applyviz.engine.objects.values import JSONObject, JSONValue
 
+NOW = "2026-06-01T00:00:00Z"
+"""The moment at which stories and cases are judged that name none."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoryExchange:

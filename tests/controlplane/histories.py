@@ -12,7 +12,8 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from applyviz.conformance.ownership import NOW, Kinds
+from applyviz.conformance.ownership import Kinds
+from applyviz.conformance.stories import NOW
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.model import KindSchema

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from applyviz.conformance.playground import NOW, judge_input
+from applyviz.conformance.playground import judge_input
+from applyviz.conformance.stories import NOW
 from applyviz.engine.explain.reasons import FieldOperation, Reason
 from applyviz.engine.explain.sentences import render_reason
 from applyviz.engine.objects.paths import render_path

@@ -26,13 +26,13 @@ from applyviz.engine.merge.printed import print_value
 from applyviz.engine.merge.shapes import MERGE, REPLACE, PatchShape, Rule
 from applyviz.engine.merge.sorting import sort_by_text
 from applyviz.engine.objects.errors import PatchError
+from applyviz.engine.objects.lookups import ABSENT
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, is_identical
 
 DELETE_FROM_LIST = "$deleteFromPrimitiveList"
 RETAIN_KEYS_DIRECTIVE = "$retainKeys"
 SET_ORDER = "$setElementOrder"
 
-_MISSING: Any = object()
 _is_texts = frozenset({str}).issuperset
 
 
@@ -56,9 +56,9 @@ def diff_maps(
     patch: MutableObject = {}
     has_changes = purpose.has_changes
     for key, new in after.items():
-        old = before.get(key, _MISSING)
+        old = before.get(key, ABSENT)
         kind = type(new)
-        if key == DIRECTIVE and old is not _MISSING:
+        if key == DIRECTIVE and old is not ABSENT:
             _diff_directive(old, new, patch)
         elif type(old) is not kind:
             if has_changes:

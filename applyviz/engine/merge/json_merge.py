@@ -12,9 +12,9 @@ from typing import Any
 from applyviz.engine.merge.calculation import MergedPatch
 from applyviz.engine.merge.printed import print_value
 from applyviz.engine.objects.errors import MergeError, PatchError
+from applyviz.engine.objects.lookups import ABSENT
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject
 
-_MISSING: Any = object()
 _EXACT = 1 << 53
 
 
@@ -44,7 +44,7 @@ def _sort(merged: MutableObject) -> MutableObject:
     return {name: merged[name] for name in sorted(merged)}
 
 
-def _as_float(number: JSONValue) -> Any:
+def _as_float(number: JSONValue) -> JSONValue:
     return int(float(number)) if type(number) is int and abs(number) > _EXACT else number
 
 
@@ -64,7 +64,7 @@ def _is_equal(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
-def _rounded(value: JSONValue) -> Any:
+def _rounded(value: JSONValue) -> JSONValue:
     if isinstance(value, dict):
         return {k: _rounded(v) for k, v in value.items()}
     if isinstance(value, list):
@@ -76,12 +76,12 @@ def _diff(before: JSONObject, after: JSONObject) -> MutableObject:
     """Return a merge patch from one object to the other; deleted fields are null."""
     patch: MutableObject = {}
     for key, new in after.items():
-        old = before.get(key, _MISSING)
+        old = before.get(key, ABSENT)
         if isinstance(old, dict) and isinstance(new, dict):
             below = _diff(old, new)
             if below:
                 patch[key] = below
-        elif old is _MISSING or not _is_equal(old, new):
+        elif old is ABSENT or not _is_equal(old, new):
             patch[key] = _rounded(new)
     for key in before:
         if key not in after:
@@ -126,7 +126,7 @@ def _merge(target: JSONObject, patch: JSONObject) -> MutableObject:
     return result
 
 
-def _without_nulls(value: JSONValue) -> Any:
+def _without_nulls(value: JSONValue) -> JSONValue:
     """Return the value without null map fields, also inside lists, with its maps sorted; null list entries stay."""
     if isinstance(value, dict):
         return {k: _without_nulls(value[k]) for k in sorted(value) if value[k] is not None}

@@ -8,7 +8,7 @@ annotation itself, and with `metadata.annotations` present even when empty.
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import NoReturn
 
 from applyviz.engine.objects.errors import MergeError
 from applyviz.engine.objects.golang import read_integer, render_json
@@ -35,7 +35,7 @@ def find(obj: JSONObject) -> MutableObject | None:
     return value or {}
 
 
-def _refuse(constant: str) -> Any:
+def _refuse(constant: str) -> NoReturn:
     raise ValueError(constant)
 
 

@@ -7,6 +7,10 @@ manager is always shown with its operation; `Apply` and `Update` entries of one 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
+
+OwnerIdentity: TypeAlias = tuple[str, str, str]
+"""Manager, operation and subresource: the same owner at another version and time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +22,16 @@ class Owner:
     api_version: str = ""
     subresource: str = ""
     time: str = ""
+
+    @property
+    def identity(self) -> OwnerIdentity:
+        """Return what identifies the same owner in another version of the object."""
+        return self.manager, self.operation, self.subresource
+
+
+def describe_write(operation: str, subresource: str) -> str:
+    """Return how an owner writes: its operation, with the subresource that it goes through."""
+    return f"{operation} · {subresource}" if subresource else operation
 
 
 def name_owner(manager: str, subresource: str, *, operation: str = "", you: str = "") -> str:

@@ -24,7 +24,7 @@ def remove_fields(topology: Topology, value: JSONValue, fields: FieldSet) -> Any
     return _remove_from_list(topology, value, fields) if form is LIST else value
 
 
-def _remove_from_map(topology: Topology, value: JSONValue, fields: FieldSet) -> Any:
+def _remove_from_map(topology: Topology, value: JSONValue, fields: FieldSet) -> JSONValue:
     if not isinstance(value, dict) or not value or topology.is_atomic_map:
         return None
     kept = {}
@@ -38,7 +38,7 @@ def _remove_from_map(topology: Topology, value: JSONValue, fields: FieldSet) -> 
     return kept or None
 
 
-def _remove_from_list(topology: Topology, value: JSONValue, fields: FieldSet) -> Any:
+def _remove_from_list(topology: Topology, value: JSONValue, fields: FieldSet) -> JSONValue:
     if not isinstance(value, list) or not value or topology.is_atomic_list:
         return None
     kept = []

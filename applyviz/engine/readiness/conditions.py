@@ -85,3 +85,9 @@ def read_budget(obj: JSONObject) -> tuple[str, str]:
     if healthy >= desired:
         return CURRENT, f"{healthy} of {desired} needed pods are healthy"
     return IN_PROGRESS, f"{healthy} of {desired} needed pods are healthy"
+
+
+def read_count(obj: JSONObject, name: str) -> int:
+    """Return a count of the status; 0 until a controller has written it."""
+    value = get_at(obj, ("status", name))
+    return value if isinstance(value, int) else 0

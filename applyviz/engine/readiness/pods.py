@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
-from applyviz.engine.readiness.conditions import find_condition, is_condition
+from applyviz.engine.readiness.conditions import find_condition, is_condition, read_count
 
 _REASON = re.compile(r"[A-Za-z]{1,64}")
 _STARTING = frozenset({"ContainerCreating", "PodInitializing"})
@@ -48,11 +48,6 @@ class PodProblem:
     message: str = ""
 
 
-def _count(obj: JSONObject, name: str) -> int:
-    value = get_at(obj, ("status", name))
-    return value if isinstance(value, int) else 0
-
-
 def count_pods(obj: JSONObject) -> PodCounts | None:
     """Return the pods of a workload from the counts in its status; None for kinds without counts.
 
@@ -61,9 +56,9 @@ def count_pods(obj: JSONObject) -> PodCounts | None:
     names = _COUNTED.get(str(obj.get("kind", "")))
     if names is None:
         return None
-    there, updated, ready = (_count(obj, name) for name in names[:3])
+    there, updated, ready = (read_count(obj, name) for name in names[:3])
     replicas = get_at(obj, ("spec", "replicas"))
-    wanted = _count(obj, names[3]) if names[3] else replicas if isinstance(replicas, int) else 1
+    wanted = read_count(obj, names[3]) if names[3] else replicas if isinstance(replicas, int) else 1
     observed, generation = get_at(obj, ("status", "observedGeneration")), get_at(obj, ("metadata", "generation"))
     if isinstance(observed, int) and isinstance(generation, int) and observed < generation:
         return PodCounts(0, ready, wanted)

@@ -14,16 +14,12 @@ from applyviz.engine.readiness.conditions import (
     find_condition,
     find_message,
     is_condition,
+    read_count,
 )
 
 # Kinds that create pods, so that being stored is not being done.
 ROLLED_OUT = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "Pod")
 _STUCK = ("CrashLoopBackOff", "ImagePullBackOff", "ErrImagePull", "InvalidImageName", "CreateContainerConfigError")
-
-
-def _count(obj: JSONObject, name: str) -> int:
-    value = get_at(obj, ("status", name))
-    return value if isinstance(value, int) else 0
 
 
 def _wanted(obj: JSONObject) -> int:
@@ -34,8 +30,8 @@ def _wanted(obj: JSONObject) -> int:
 def _read_counts(obj: JSONObject, wanted: int, *names: tuple[str, str]) -> tuple[str, str] | None:
     """Return in progress while one of the counts is below the desired number."""
     for name, word in names:
-        if _count(obj, name) < wanted:
-            return IN_PROGRESS, f"{_count(obj, name)} of {wanted} pods are {word}"
+        if read_count(obj, name) < wanted:
+            return IN_PROGRESS, f"{read_count(obj, name)} of {wanted} pods are {word}"
     return None
 
 
@@ -52,7 +48,7 @@ def read_deployment(obj: JSONObject) -> tuple[str, str]:
     behind = _read_counts(obj, wanted, ("replicas", "made"), ("updatedReplicas", "updated"))
     if behind:
         return behind
-    left = _count(obj, "replicas") - _count(obj, "updatedReplicas")
+    left = read_count(obj, "replicas") - read_count(obj, "updatedReplicas")
     if left > 0:
         return IN_PROGRESS, f"{left} old pods are left"
     behind = _read_counts(obj, wanted, ("availableReplicas", "available"), ("readyReplicas", "ready"))
@@ -80,7 +76,7 @@ def read_stateful_set(obj: JSONObject) -> tuple[str, str]:
         due = max(wanted - partition, 0)
         return _read_counts(obj, due, ("updatedReplicas", "updated")) or (CURRENT, f"{due} pods are updated")
     if get_at(obj, ("status", "currentRevision")) != get_at(obj, ("status", "updateRevision")):
-        return IN_PROGRESS, f"{_count(obj, 'updatedReplicas')} of {wanted} pods are updated"
+        return IN_PROGRESS, f"{read_count(obj, 'updatedReplicas')} of {wanted} pods are updated"
     return CURRENT, f"all {wanted} pods are ready"
 
 
@@ -92,7 +88,7 @@ def read_daemon_set(obj: JSONObject) -> tuple[str, str]:
     is_seen = get_at(obj, ("status", "observedGeneration")) is not None or "generation" not in obj.get("metadata", {})
     if not is_seen or get_at(obj, ("status", "desiredNumberScheduled")) is None:
         return IN_PROGRESS, "nothing is scheduled yet"
-    wanted = _count(obj, "desiredNumberScheduled")
+    wanted = read_count(obj, "desiredNumberScheduled")
     counts = [("currentNumberScheduled", "scheduled"), ("numberAvailable", "available"), ("numberReady", "ready")]
     if get_at(obj, ("spec", "updateStrategy", "type")) != "OnDelete":
         counts.insert(1, ("updatedNumberScheduled", "updated"))
@@ -108,7 +104,7 @@ def read_job(obj: JSONObject) -> tuple[str, str]:
     if is_condition(obj, "Suspended"):
         return CURRENT, "is suspended"
     if get_at(obj, ("status", "startTime")):
-        return CURRENT, f"is running, {_count(obj, 'active')} pods active"
+        return CURRENT, f"is running, {read_count(obj, 'active')} pods active"
     return IN_PROGRESS, "has not started yet"
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.objects.accessors import as_mapping
 from applyviz.engine.objects.kinds import CRD
+from applyviz.engine.objects.lookups import ABSENT
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at, is_same_json
 from applyviz.engine.risks.advice import Advice
@@ -34,7 +35,6 @@ _TWINS = {("spec", one): ("spec", other) for one, other in permutations(("dataSo
 # The taints that every pod tolerates for five minutes, by the admission plugin DefaultTolerationSeconds.
 _ADMITTED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-_MISSING: Any = object()
 # What goes with an object of a kind when it is deleted, so that replacing it is not the first thing to try.
 _LOSES = {
     "PersistentVolumeClaim": "the data of its volume",
@@ -53,10 +53,10 @@ IMMUTABLE_FIELD = RiskKind("immutable-field", "Immutable field changes", _descri
 
 
 def _compare(live: JSONObject, result: JSONObject, where: Place) -> bool:
-    before, now = get_at(live, where, _MISSING), get_at(result, where, _MISSING)
-    if before is _MISSING and now is _MISSING:
+    before, now = get_at(live, where, ABSENT), get_at(result, where, ABSENT)
+    if before is ABSENT and now is ABSENT:
         return False
-    return before is _MISSING or now is _MISSING or not is_same_json(before, now)
+    return before is ABSENT or now is ABSENT or not is_same_json(before, now)
 
 
 def _fixed_but(live: JSONObject, result: JSONObject, key: Kind) -> Iterator[Place]:
@@ -269,7 +269,7 @@ def find_version(subject: RiskSubject) -> JSONObject | None:
 def _custom(subject: RiskSubject, live: JSONObject, result: JSONObject) -> Iterator[PlainPath]:
     # A rule that compares with the former value holds where there are both: removing the field is allowed.
     for where in _fixed_by_rules(get_at(find_version(subject), ("schema", "openAPIV3Schema"))):
-        is_there = all(get_at(obj, where, _MISSING) is not _MISSING for obj in (live, result))
+        is_there = all(get_at(obj, where, ABSENT) is not ABSENT for obj in (live, result))
         if is_there and _compare(live, result, where):
             yield where
 

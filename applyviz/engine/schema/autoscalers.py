@@ -153,7 +153,7 @@ _RULES = ("StabilizationWindowSeconds", "SelectPolicy", "Policies", "Tolerance")
 _POLICY = ("Type", "Value", "PeriodSeconds")
 
 
-def _rules_to_go(rules: JSONObject | None) -> Any:
+def _rules_to_go(rules: JSONObject | None) -> JSONValue:
     """Return scaling rules as the server writes its internal type: every field, under its name in Go."""
     if rules is None:
         return None
@@ -163,14 +163,14 @@ def _rules_to_go(rules: JSONObject | None) -> Any:
     return found
 
 
-def _read_behavior(value: JSONValue) -> Any:
+def _read_behavior(value: JSONValue) -> JSONValue:
     """Return the content of the annotation in names of v2; null is left out."""
     if isinstance(value, dict):
         return {_lower(name): _read_behavior(item) for name, item in value.items() if item is not None}
     return [_read_behavior(item) for item in value] if isinstance(value, list) else value
 
 
-def _take(obj: MutableObject, name: str) -> Any:
+def _take(obj: MutableObject, name: str) -> JSONValue:
     annotations = obj["metadata"].get("annotations") or {}
     text = annotations.pop(name, None)
     if not annotations:

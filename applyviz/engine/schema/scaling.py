@@ -10,9 +10,11 @@ from collections.abc import Mapping
 
 from applyviz.engine.objects.lookups import drop_field
 from applyviz.engine.objects.paths import fields
+from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.schema.model import KindSchema
 
+SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
 _REPLICAS = ("spec", "replicas")
 _IDENTITY = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
@@ -31,7 +33,7 @@ def render_scale(obj: JSONObject, kind: KindSchema) -> JSONObject:
     metadata = {name: value for name, value in (obj.get("metadata") or {}).items() if name in _IDENTITY}
     count = get_at(obj, find_replicas_path(kind))
     spec = {"replicas": count} if count else {}
-    return {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": metadata, "spec": spec}
+    return {"apiVersion": SCALE.api_version, "kind": SCALE.kind, "metadata": metadata, "spec": spec}
 
 
 def take_scale(obj: JSONObject, scale: JSONObject, kind: KindSchema) -> JSONObject:

@@ -186,7 +186,7 @@ class Topology:
     def _is_named_entry(self) -> bool:
         return bool(self._node is not None and self._node.additional and self._node.additional.definition)
 
-    def _key_default(self, name: str) -> Any:
+    def _key_default(self, name: str) -> JSONValue:
         if self._defaults is None:
             properties = self._node.items.properties if self._node is not None and self._node.items else {}
             self._defaults = {k: properties[k].default for k in self.keys if k in properties}

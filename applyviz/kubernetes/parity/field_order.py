@@ -34,7 +34,7 @@ def _order_struct(value: JSONObject, struct: GoStruct) -> MutableObject:
     return ordered | {name: item for name, item in value.items() if name not in ordered}
 
 
-def _order(value: JSONValue, code: Code) -> Any:
+def _order(value: JSONValue, code: Code) -> JSONValue:
     if isinstance(code, list):
         mark, inner = code[0], code[1]
         if mark == "*":

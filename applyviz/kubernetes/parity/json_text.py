@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from applyviz.engine.objects.golang import json_number, quote
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject
@@ -59,7 +59,7 @@ def _hold_pairs(pairs: list[tuple[str, Any]]) -> MutableObject:
     return made if len(made) == len(pairs) else Repeated(pairs)
 
 
-def _refuse_constant(text: str) -> Any:
+def _refuse_constant(text: str) -> NoReturn:
     raise ValueError(text)
 
 

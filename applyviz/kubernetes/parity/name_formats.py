@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from applyviz.engine.objects.known_names import FOREGROUND, ORPHAN
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject
@@ -180,7 +179,7 @@ _NO_OWNERS = frozenset({("v1", "Event"), ("events.k8s.io/v1", "Event"), ("events
 _OWNER_FIELDS = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 
 
-def _in_go_order(owner: JSONObject) -> Any:
+def _in_go_order(owner: JSONObject) -> JSONValue:
     """Return an owner reference with its fields in the order of the Go struct."""
     return {name: owner[name] for name in _OWNER_FIELDS if name in owner}
 

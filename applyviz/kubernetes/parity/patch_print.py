@@ -6,8 +6,6 @@ are gone, as are lists with a set order, and nulls of fields that the live objec
 
 from __future__ import annotations
 
-from typing import Any
-
 from applyviz.engine.merge.differences import DELETE_FROM_LIST, RETAIN_KEYS_DIRECTIVE, SET_ORDER
 from applyviz.engine.merge.ordering import DIRECTIVE, identify
 from applyviz.engine.merge.printed import print_value
@@ -41,7 +39,7 @@ def _merged(patch: JSONObject, live: JSONObject, shape: PatchShape) -> MutableOb
     return result
 
 
-def _field(name: str, value: JSONValue, live: JSONValue, shape: PatchShape) -> Any:
+def _field(name: str, value: JSONValue, live: JSONValue, shape: PatchShape) -> JSONValue:
     try:
         if isinstance(value, dict) and isinstance(live, dict):
             rule = shape.map_rule(name)
@@ -66,7 +64,7 @@ def _entries(changes: list[JSONValue], live: list[JSONValue], shape: PatchShape,
     return result
 
 
-def _taken(value: JSONValue) -> Any:
+def _taken(value: JSONValue) -> JSONValue:
     """Return a value that the live object did not have: without nulls and, below it, without parts with directives."""
     if isinstance(value, dict):
         kept = {k: v for k, v in value.items() if v is not None}

@@ -10,6 +10,7 @@ from datetime import datetime
 
 from applyviz.engine.objects.quantities import canonical_quantity
 from applyviz.engine.objects.values import JSONObject, get_at
+from applyviz.kubernetes.v1_36.validation.claim_updates import CLASS_ANNOTATION
 from applyviz.sandbox.api.ages import render_age
 from applyviz.sandbox.api.columns import (
     AGE,
@@ -29,7 +30,6 @@ from applyviz.sandbox.api.columns import (
 )
 
 _MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
-_OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
 
 
 def _default_marked(*keys: str) -> TableColumn:
@@ -145,7 +145,7 @@ def _capacity(*path: str) -> Cell:
 
 
 def _volume_class(obj: JSONObject, now: datetime) -> str:
-    named = (obj["metadata"].get("annotations") or {}).get(_OLD_CLASS)
+    named = (obj["metadata"].get("annotations") or {}).get(CLASS_ANNOTATION)
     return str(named or get_at(obj, ("spec", "storageClassName")) or "")
 
 

@@ -14,7 +14,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Lock
 from types import MappingProxyType
-from typing import Any
 
 from applyviz.engine.objects.exchange import JSON, Answer, Request
 from applyviz.engine.objects.golang import is_digits
@@ -29,6 +28,7 @@ from applyviz.kubernetes.parity.decoding import DecodeError
 from applyviz.kubernetes.v1_36.validation.devices import ADMIN_LABEL
 from applyviz.sandbox.api.admission import CLASS_PRIORITY, FIXED_SIZE, OWN_PRIORITY, list_system_classes
 from applyviz.sandbox.api.server import Sandbox
+from applyviz.sandbox.schema.structural import ROOT_FIELDS
 from applyviz.sandbox.storage.bodies import materialize
 from applyviz.sandbox.storage.bootstrap import MARK
 from applyviz.sandbox.storage.cluster import convert_custom
@@ -46,7 +46,6 @@ _UNKNOWN_FIELD = re.compile(r'unknown field "([^"]+)"')
 _STEP = re.compile(r"[^.\[\]]+")
 _IDENTITY = ("uid", "resourceVersion")
 _CLASSES = ("scheduling.k8s.io", "priorityclasses")
-_TYPE_META = frozenset({"apiVersion", "kind", "metadata"})
 
 
 def with_estimates(context: PlanningContext) -> PlanningContext:
@@ -303,7 +302,7 @@ def _render_version(kind: KindSchema) -> MutableObject:
     return {**version, "schema": {"openAPIV3Schema": schema}}
 
 
-def _as_written(schema: JSONValue) -> Any:
+def _as_written(schema: JSONValue) -> JSONValue:
     """Return the structural schema behind a published one, to which the server adds the metadata of objects."""
     if isinstance(schema, list):
         return [_as_written(part) for part in schema]
@@ -312,5 +311,5 @@ def _as_written(schema: JSONValue) -> Any:
     kept = {name: _as_written(part) for name, part in schema.items()}
     properties = kept.get("properties")
     if isinstance(properties, Mapping) and "$ref" in str(properties.get("metadata")):
-        kept["properties"] = {name: part for name, part in properties.items() if name not in _TYPE_META}
+        kept["properties"] = {name: part for name, part in properties.items() if name not in ROOT_FIELDS}
     return kept

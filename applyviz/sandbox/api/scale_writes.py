@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from applyviz.engine.objects.exchange import APPLY_PATCH, Answer, Request
 from applyviz.engine.objects.values import MutableObject, clone
+from applyviz.engine.schema.scaling import SCALE
 from applyviz.kubernetes.parity.payloads import Payload
 from applyviz.kubernetes.parity.status import StatusError
 from applyviz.sandbox.api.patching import apply_patch, check_patch_type, read_configuration
@@ -17,7 +18,7 @@ from applyviz.sandbox.storage.cluster import SandboxCluster
 from applyviz.sandbox.storage.resources import ResourceTarget
 from applyviz.sandbox.storage.routing import Route
 from applyviz.sandbox.storage.scale_owners import entries_of_parent, entries_of_scale
-from applyviz.sandbox.storage.scaling import SCALE, field_paths, read_replicas, render_scale, scale_kind, write_replicas
+from applyviz.sandbox.storage.scaling import field_paths, read_replicas, render_scale, scale_kind, write_replicas
 
 
 def write_scale(

@@ -19,6 +19,7 @@ from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, MutableObject, clone, is_same_json
 from applyviz.engine.ownership import server_side, updates
 from applyviz.engine.schema.model import KindSchema
+from applyviz.engine.schema.scaling import SCALE
 from applyviz.engine.schema.unconditional import ANY_VERSION, NO_UNCONDITIONAL_UPDATE
 from applyviz.kubernetes.parity.name_formats import deduplicate_owners
 from applyviz.kubernetes.parity.payloads import Payload
@@ -49,7 +50,7 @@ from applyviz.sandbox.storage.cluster import SandboxCluster
 from applyviz.sandbox.storage.definitions import namespace_key, update_definition
 from applyviz.sandbox.storage.resources import ResourceTarget
 from applyviz.sandbox.storage.routing import Route
-from applyviz.sandbox.storage.scaling import SCALE, render_scale
+from applyviz.sandbox.storage.scaling import render_scale
 from applyviz.sandbox.storage.service_allocation import allocate_service
 from applyviz.sandbox.storage.storage_strategy import NAMED_BY_SERVER, keep_empty, prepare_create, prepare_update
 from applyviz.sandbox.validation import validate_create, validate_update

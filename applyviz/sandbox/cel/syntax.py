@@ -278,7 +278,7 @@ class _ExpressionParser:
                 continue
             name = self._identifier()
             if not is_optional and self._take("("):
-                found = Call(name, at=self._last, arguments=self._arguments(")"), target=found)
+                found = Call(name, at=self._last, arguments=self._arguments(), target=found)
             else:
                 found = Select(found, name, is_optional, at)
         return found
@@ -290,13 +290,13 @@ class _ExpressionParser:
         self._at += 1
         return text.strip("`")
 
-    def _arguments(self, end: str) -> tuple[Node, ...]:
+    def _arguments(self) -> tuple[Node, ...]:
         found: list[Node] = []
         self._expected[self._at] = _ARGUMENTS
-        while not self._take(end):
+        while not self._take(")"):
             found.append(self._expression())
             if not self._take(","):
-                self._need(end)
+                self._need(")")
                 break
         return tuple(found)
 
@@ -331,7 +331,7 @@ class _ExpressionParser:
             self._problems.append((at, f"reserved identifier: {name}"))
         if not self._take("("):
             return Name(name, at)
-        return Call(name, at=self._last, arguments=self._arguments(")"))
+        return Call(name, at=self._last, arguments=self._arguments())
 
     def _list(self) -> ListOf:
         found: list[tuple[Node, bool]] = []

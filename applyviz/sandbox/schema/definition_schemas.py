@@ -14,7 +14,7 @@ from applyviz.kubernetes.parity.patterns import PatternError, compile_pattern
 from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid, not_supported, required
 from applyviz.sandbox.schema import structural
 from applyviz.sandbox.schema.rule_costs import RuleCost, multiply_count, refuse_costs
-from applyviz.sandbox.schema.rule_types import check_expressions, is_field_path
+from applyviz.sandbox.schema.rule_types import RULES, check_expressions, is_field_path
 
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _META = ("metadata", "kind", "apiVersion")
@@ -23,13 +23,12 @@ _INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
 _PRESERVE, _EITHER = "x-kubernetes-preserve-unknown-fields", "x-kubernetes-int-or-string"
 _EMBEDDED, _LIST_TYPE = "x-kubernetes-embedded-resource", "x-kubernetes-list-type"
 _MAP_TYPE, _KEYS = "x-kubernetes-map-type", "x-kubernetes-list-map-keys"
-_RULES = "x-kubernetes-validations"
 _LEVELS = {"root": "at the root", "item": "for specified array items", "field": "for specified object fields"}
 # What a value validation in a branch may not say, and in which words it is refused.
 _FORBIDDEN = {
     "type": "empty", "additionalProperties": "undefined", "default": "undefined", "title": "empty",
     "description": "empty", "nullable": "false", _PRESERVE: "false", _EMBEDDED: "false", _EITHER: "false",
-    _KEYS: "empty", _LIST_TYPE: "undefined", _MAP_TYPE: "undefined", _RULES: "empty",
+    _KEYS: "empty", _LIST_TYPE: "undefined", _MAP_TYPE: "undefined", RULES: "empty",
 }  # fmt: skip
 _UNSUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
 _NOT_READ = " is not supported"
@@ -233,8 +232,8 @@ def _openapi(schema: JSONObject, path: str, top: str = "") -> Iterator[FieldErro
     if schema.get(_PRESERVE) is False:
         yield invalid(f"{path}.{_PRESERVE}", False, "must be true or undefined")
     yield from _topology(schema, path, schema.get("type") or "")
-    for i, rule in enumerate(schema.get(_RULES) or ()):
-        yield from _rule(rule, f"{path}.{_RULES}[{i}]", schema)
+    for i, rule in enumerate(schema.get(RULES) or ()):
+        yield from _rule(rule, f"{path}.{RULES}[{i}]", schema)
 
 
 def _rule(rule: JSONObject, path: str, schema: JSONObject) -> Iterator[FieldError]:

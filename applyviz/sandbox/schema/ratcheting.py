@@ -49,7 +49,7 @@ def is_kept(value: JSONValue, before: JSONValue, schema: JSONObject) -> bool:
     return all(is_same_json(item, find_partner(item, before, schema)) for item in value)
 
 
-def _read_keys(item: JSONValue, keys: Sequence[str]) -> Any:
+def _read_keys(item: JSONValue, keys: Sequence[str]) -> JSONValue:
     """Return the keys of an entry; None if one is missing, because such an entry replaces none."""
     if not isinstance(item, Mapping) or any(key not in item for key in keys):
         return None

@@ -31,7 +31,7 @@ from applyviz.sandbox.schema.rule_costs import RuleCost, find_count, find_messag
 from applyviz.sandbox.schema.schema_rules import escape
 from applyviz.sandbox.schema.value_sizes import find_most
 
-_RULES = "x-kubernetes-validations"
+RULES = "x-kubernetes-validations"
 _SELF = "selfType"
 _FORMATS = {"byte": "bytes", "duration": "duration", "date": "timestamp", "date-time": "timestamp"}
 _SCALARS = {"boolean": BOOL, "number": DOUBLE, "integer": INT}
@@ -92,13 +92,13 @@ def check_expressions(
 
     - `costs` gets what the rules cost; `count`: how many values of the schema an object has, None without a limit.
     """
-    rules = schema.get(_RULES) or ()
+    rules = schema.get(RULES) or ()
     own = find_type(schema, is_resource=is_resource) if rules else None
     if own is None:
         return
     times = find_count(count, schema, is_resource=is_resource)
     for number, rule in enumerate(rules):
-        at = f"{path}.{_RULES}[{number}]"
+        at = f"{path}.{RULES}[{number}]"
         problems = list(_check_rule(rule, own, at))
         yield from problems
         variables = {"self": own, "oldSelf": optional_of(own) if rule.get("optionalOldSelf") else own}

@@ -25,7 +25,7 @@ from applyviz.sandbox.schema.ratcheting import ABSENT, Absent, find_child, find_
 
 _EXACT = 1 << 53
 _INT32, _INT64 = 1 << 31, 1 << 63
-_ROOT_FIELDS = frozenset({"apiVersion", "kind", "metadata"})
+ROOT_FIELDS = frozenset({"apiVersion", "kind", "metadata"})
 _NUMBER_FORMATS = {int: "int64", float: "float64"}
 _GO_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
 
@@ -48,7 +48,7 @@ def _prune_map(value: MutableObject, schema: JSONObject, path: str, is_object: b
     additional = schema.get("additionalProperties")
     for name in list(value):
         at = f"{path}.{name}" if path else name
-        if is_object and name in _ROOT_FIELDS:
+        if is_object and name in ROOT_FIELDS:
             continue
         if name in properties:
             yield from prune(value[name], properties[name], at, False)
@@ -227,7 +227,7 @@ def _check_map(value: JSONObject, schema: JSONObject, path: str, before: JSONVal
         yield FieldError(FieldErrorType.TOO_MANY, path, f"Too many: {len(value)}: must have at most {high} items")
     properties, additional = schema.get("properties") or {}, schema.get("additionalProperties")
     for name, item in value.items():
-        if not path and name in _ROOT_FIELDS:
+        if not path and name in ROOT_FIELDS:
             continue
         child = properties.get(name, additional if isinstance(additional, Mapping) else None)
         yield from validate(item, child, f"{path}.{name}" if path else name, find_child(before, name))

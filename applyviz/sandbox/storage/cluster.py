@@ -18,7 +18,7 @@ from applyviz.sandbox.storage.dependents import index_change
 from applyviz.sandbox.storage.resources import Registry, ResourceTarget
 from applyviz.sandbox.storage.store import ObjectKey, Store, StoredChange
 
-_SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 
 def convert_custom(obj: JSONObject, api_version: str, schema: JSONObject | None) -> MutableObject:
@@ -142,4 +142,4 @@ class SandboxCluster:
     def finish_name(self, prefix: str, uid: str) -> str:
         """Return a name generated from `generateName`."""
         digest = hashlib.sha256(uid.encode()).digest()
-        return prefix[:58] + "".join(_SUFFIX_LETTERS[b % len(_SUFFIX_LETTERS)] for b in digest[:5])
+        return prefix[:58] + "".join(SUFFIX_LETTERS[b % len(SUFFIX_LETTERS)] for b in digest[:5])

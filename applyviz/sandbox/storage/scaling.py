@@ -11,16 +11,15 @@ from functools import cache
 from typing import NamedTuple
 
 from applyviz.engine.objects.paths import FieldPath, fields
-from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.model import KindSchema
+from applyviz.engine.schema.scaling import SCALE
 from applyviz.kubernetes.parity.accessors import AccessError, read_integer, read_text
 from applyviz.kubernetes.parity.status import NOT_NEGATIVE, FieldError, bad_request, invalid, invalid_object
 from applyviz.sandbox.storage.resources import ResourceTarget
 from applyviz.sandbox.storage.scale_owners import SCALE_VERSION
 
-SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
 _MOST_REPLICAS = (1 << 31) - 1
 
 

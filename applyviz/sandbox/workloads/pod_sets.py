@@ -13,6 +13,7 @@ from datetime import datetime
 from applyviz.engine.objects.values import JSONObject, MutableObject, canonical_json, clone
 from applyviz.kubernetes.parity.status import StatusError, forbidden_request
 from applyviz.sandbox.lifecycle.finalizers import is_deleted
+from applyviz.sandbox.storage.cluster import SUFFIX_LETTERS
 from applyviz.sandbox.storage.store import ObjectKey
 from applyviz.sandbox.workloads import conditions
 from applyviz.sandbox.workloads.controller_client import ControllerClient, is_active, make_owner
@@ -21,7 +22,6 @@ from applyviz.sandbox.workloads.moments import seconds_between
 MOST_PODS = 300
 """How many Pods the controllers of one sandbox create: a simulation costs time and space, whatever `replicas` says."""
 HASH = "pod-template-hash"
-_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _RANKS = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
@@ -33,7 +33,7 @@ def hash_template(template: JSONObject) -> str:
     number = 2166136261
     for byte in canonical_json(template).encode():
         number = ((number ^ byte) * 16777619) & 0xFFFFFFFF
-    return "".join(_LETTERS[ord(digit) % len(_LETTERS)] for digit in str(number))
+    return "".join(SUFFIX_LETTERS[ord(digit) % len(SUFFIX_LETTERS)] for digit in str(number))
 
 
 @dataclass(frozen=True, slots=True)

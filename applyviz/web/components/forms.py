@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from django.utils.functional import Promise
 from django.utils.text import capfirst
 
+from applyviz.records.models import Cluster
 from applyviz.workflow.foundation.errors import FieldRefusedError, WorkflowError
 
 if TYPE_CHECKING:
@@ -36,6 +37,18 @@ class SearchForm(forms.Form):
         return str(form.cleaned_data["q"]) if form.is_valid() else ""
 
 
+class PageForm(forms.Form):
+    """The page of a list."""
+
+    page = forms.IntegerField(required=False, min_value=1, max_value=1_000_000)
+
+    @classmethod
+    def read_page(cls, given: Mapping[str, object]) -> int:
+        """Return the page, 1 for none."""
+        form = cls(given)
+        return form.cleaned_data["page"] or 1 if form.is_valid() else 1
+
+
 def offer_choices(form: forms.BaseForm, name: str, choices: Iterable[Choice]) -> None:
     """Offer these values; a choice is a value with its label, or a group with its choices."""
     field = form.fields[name]
@@ -44,12 +57,12 @@ def offer_choices(form: forms.BaseForm, name: str, choices: Iterable[Choice]) ->
     field.choices = list(choices)
 
 
-def offer_rows(form: forms.BaseForm, name: str, rows: QuerySet[Any]) -> None:
-    """Offer the rows of a query."""
-    field = form.fields[name]
+def offer_clusters(form: forms.BaseForm, clusters: QuerySet[Cluster]) -> None:
+    """Offer these clusters in the field `cluster`."""
+    field = form.fields["cluster"]
     if not isinstance(field, forms.ModelChoiceField):
-        raise TypeError(f"{name} offers no rows")
-    field.queryset = rows
+        raise TypeError("cluster offers no rows")
+    field.queryset = clusters
 
 
 @dataclass

@@ -15,7 +15,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER
-from applyviz.engine.objects.owners import Owner
+from applyviz.engine.objects.owners import Owner, OwnerIdentity, describe_write
 
 _KNOWN: dict[str, str | Promise] = {
     "before-first-apply": _("fields set before the first server-side apply"),
@@ -52,7 +52,7 @@ class OwnerChip:
     has_twin: bool = False
 
     @property
-    def identity(self) -> tuple[str, str, str]:
+    def identity(self) -> OwnerIdentity:
         """Return the key that identifies the same owner at another time."""
         return self.name, self.operation, self.subresource
 
@@ -64,7 +64,7 @@ class OwnerChip:
     @property
     def how(self) -> str:
         """Return the operation, with the subresource of the write."""
-        return f"{self.operation} · {self.subresource}" if self.subresource else self.operation
+        return describe_write(self.operation, self.subresource)
 
 
 def is_handed_on(before: Iterable[OwnerChip], after: Iterable[OwnerChip]) -> bool:

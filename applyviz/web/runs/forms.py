@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from applyviz import clock
 from applyviz.engine.objects.values import JSONValue
+from applyviz.web.components.forms import PageForm
 
 # How long a scheduled start may wait for what it misses, in hours.
 DURATIONS = ((4, _("4 hours")), (24, _("1 day")), (72, _("3 days")), (168, _("1 week")))
@@ -47,23 +48,16 @@ class RetryForm(forms.Form):
         return form.cleaned_data["attempt"], () if chosen is None else (chosen,)
 
 
-class RowsForm(forms.Form):
+class RowsForm(PageForm):
     """How much of a run's list is asked for, and which page of its requests."""
 
     rows = forms.ChoiceField(required=False, choices=[("all", "all")])
-    page = forms.IntegerField(required=False, min_value=1, max_value=1_000_000)
 
     @classmethod
     def is_whole(cls, given: Mapping[str, object]) -> bool:
         """Whether every row is asked for."""
         form = cls(given)
         return form.is_valid() and form.cleaned_data["rows"] == "all"
-
-    @classmethod
-    def read_page(cls, given: Mapping[str, object]) -> int:
-        """Return the page, 1 for none."""
-        form = cls(given)
-        return form.cleaned_data["page"] or 1 if form.is_valid() else 1
 
 
 class UndoForm(forms.Form):

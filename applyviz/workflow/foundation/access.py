@@ -237,7 +237,7 @@ def select_reviews(user: Visitor) -> Q:
     if grants is None:
         return Q()
     scopes = ReviewScope.objects.filter(review=OuterRef("pk"))
-    covered = select_covered(grants, cluster="cluster__slug", namespace="namespace")
+    covered = select_covered(grants, cluster="cluster__slug")
     return Q(Exists(scopes)) & ~Q(Exists(scopes.exclude(covered)))
 
 
@@ -247,7 +247,7 @@ def visible_entries(entries: QuerySet[AuditEntry], user: Visitor) -> QuerySet[Au
     if grants is None:
         return entries
     reviews = Review.objects.filter(select_reviews(user)).values("number")
-    covered = select_covered(grants, cluster="cluster", namespace="namespace") & ~Q(cluster="")
+    covered = select_covered(grants, cluster="cluster") & ~Q(cluster="")
     return entries.filter(Q(review__in=reviews) | (Q(review=None) & covered))
 
 
@@ -256,7 +256,7 @@ def limit_findings(findings: QuerySet[LiveFinding], user: Visitor) -> QuerySet[L
     grants = _list_viewing(user)
     if grants is None:
         return findings
-    return findings.filter(select_covered(grants, cluster="cluster__slug", namespace="namespace"))
+    return findings.filter(select_covered(grants, cluster="cluster__slug"))
 
 
 def limit_rules(rules: QuerySet[ConflictRule], user: Visitor) -> QuerySet[ConflictRule]:
@@ -264,7 +264,7 @@ def limit_rules(rules: QuerySet[ConflictRule], user: Visitor) -> QuerySet[Confli
     grants = _list_viewing(user)
     if grants is None:
         return rules
-    return rules.filter(Q(namespace="") | select_covered(grants, cluster="cluster__slug", namespace="namespace"))
+    return rules.filter(Q(namespace="") | select_covered(grants, cluster="cluster__slug"))
 
 
 def sees_cluster(user: Visitor, slug: str) -> bool:

@@ -76,11 +76,11 @@ def _fitting(column: str, pattern: str) -> Q:
     return Q(**{f"{column}__regex": _expression(pattern)})
 
 
-def select_covered(given: Iterable[Patterned], *, cluster: str, namespace: str) -> Q:
-    """Return the filter for rows in a covered scope, given the names of the columns for cluster slug and namespace."""
+def select_covered(given: Iterable[Patterned], *, cluster: str) -> Q:
+    """Return the filter for rows in a covered scope; `cluster`: the column of the cluster's slug."""
     chosen = Q(pk__in=[])
     for one in given:
-        named = ~Q(**{namespace: ""}) & _fitting(namespace, one.namespace_pattern)
-        where = named | Q(**{namespace: ""}) if one.is_cluster_scoped else named
+        named = ~Q(namespace="") & _fitting("namespace", one.namespace_pattern)
+        where = named | Q(namespace="") if one.is_cluster_scoped else named
         chosen |= _fitting(cluster, one.cluster_pattern) & where
     return chosen

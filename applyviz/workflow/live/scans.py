@@ -197,9 +197,7 @@ def _find_changed(ref: ObjectRef, live: JSONObject, known: KnownRuns) -> Iterato
 def _make_finding(
     sort: FindingSort, ref: ObjectRef, found: UnreviewedChange, known: KnownRuns, run: int | None = None
 ) -> ScannedObject:
-    owner = found.owner
-    how = owner.manager, owner.operation, owner.subresource
-    return ScannedObject(sort, ref, *how, found.at, found.fields, run, known.ahead)
+    return ScannedObject(sort, ref, *found.owner.identity, found.at, found.fields, run, known.ahead)
 
 
 def _find_unreviewed(ref: ObjectRef, live: JSONObject, known: KnownRuns) -> Iterator[ScannedObject]:

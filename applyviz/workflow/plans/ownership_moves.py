@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from django.utils.translation import gettext as _
 
+from applyviz.engine.objects.owners import describe_write
 from applyviz.engine.ownership.managed_fields import APPLY, UPDATE
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, TakenManager
@@ -38,7 +39,7 @@ class OtherManager:
     @property
     def how(self) -> str:
         """The operation, with the subresource that it goes through."""
-        return f"{self.operation} · {self.subresource}" if self.subresource else self.operation
+        return describe_write(self.operation, self.subresource)
 
 
 def list_managers(plan: Plan) -> tuple[OtherManager, ...]:

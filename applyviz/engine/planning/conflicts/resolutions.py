@@ -128,9 +128,7 @@ class FieldConflict:
         """Return the version at which the manager last applied the object, "" if it is that of the manifest."""
         here = (self.manager, APPLY, self.subresource)
         owners = read_owners(self.live).entries
-        versions = (
-            o.owner.api_version for o in owners if (o.owner.manager, o.owner.operation, o.owner.subresource) == here
-        )
+        versions = (o.owner.api_version for o in owners if o.owner.identity == here)
         return next((version for version in versions if version != self.manifest.get("apiVersion")), "")
 
     def find_conflicts(self, manifest: JSONObject) -> tuple[Conflict, ...]:

@@ -29,7 +29,6 @@ _UID = fields("metadata", "uid")
 _NAMESPACE = fields("metadata", "namespace")
 _BOOKKEEPING = (_UID, _NAMESPACE, fields("metadata", "managedFields"), LAST_APPLIED_PATH)
 _WITHOUT_RESULT = (Operation.ERROR, Operation.LEFT_OUT)
-_Identity = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +73,7 @@ class ObjectMove:
     @property
     def movers(self) -> tuple[Owner, ...]:
         """The owners that changed any of its fields in live, each once."""
-        return tuple({_identify(o): o for move in self.fields for o in move.movers}.values())
-
-
-def _identify(owner: Owner) -> _Identity:
-    return owner.manager, owner.operation, owner.subresource
+        return tuple({o.identity: o for move in self.fields for o in move.movers}.values())
 
 
 def _list_leaves(obj: JSONObject | None, root: Node | None) -> dict[FieldPath, JSONValue]:
@@ -104,23 +99,23 @@ def _read_owners(obj: JSONObject | None) -> FieldOwners:
 
 def _find_movers(path: FieldPath, first: FieldOwners, second: FieldOwners) -> tuple[Owner, ...]:
     """Return the owners that are new to a live field or wrote since; of a removed field, all recent writers."""
-    before = {_identify(o): o for o in first.of(path)}
+    before = {o.identity: o for o in first.of(path)}
     owning = second.of(path)
-    fresh = tuple(o for o in owning if _identify(o) not in before or before[_identify(o)].time != o.time)
+    fresh = tuple(o for o in owning if o.identity not in before or before[o.identity].time != o.time)
     if owning:
         return fresh or owning
-    times = {_identify(e.owner): e.owner.time for e in first.entries}
-    wrote = tuple(e.owner for e in second.entries if times.get(_identify(e.owner)) != e.owner.time)
-    lost = tuple(o for o in wrote if _identify(o) in before)
+    times = {e.owner.identity: e.owner.time for e in first.entries}
+    wrote = tuple(e.owner for e in second.entries if times.get(e.owner.identity) != e.owner.time)
+    lost = tuple(o for o in wrote if o.identity in before)
     return lost or tuple(o for o in wrote if o.subresource != "status")
 
 
 def _list_owner_moves(first: PlannedObject, second: PlannedObject) -> Iterator[FieldPath]:
-    before = {r.path: {_identify(o) for o in r.owners_before} for r in first.fields}
+    before = {r.path: {o.identity for o in r.owners_before} for r in first.fields}
     for reason in second.fields:
         known = before.get(reason.path)
         is_kept = any(reason.path[: len(b)] == b for b in _BOOKKEEPING)
-        if known is not None and not is_kept and known != {_identify(o) for o in reason.owners_before}:
+        if known is not None and not is_kept and known != {o.identity for o in reason.owners_before}:
             yield reason.path
 
 

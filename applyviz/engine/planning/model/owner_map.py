@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from applyviz.engine.explain.reasons import FieldReason
-from applyviz.engine.objects.owners import Owner
+from applyviz.engine.objects.owners import Owner, OwnerIdentity
 from applyviz.engine.objects.paths import element_value
 from applyviz.engine.planning.model.plan import PlannedObject
 
@@ -63,22 +63,19 @@ class OwnerMap:
     objects: tuple[ObjectOwners, ...] = ()
 
 
-_Identity = tuple[str, str, str]
-
-
-def _identify(owners: Iterable[Owner]) -> dict[_Identity, None]:
-    return {(owner.manager, owner.operation, owner.subresource): None for owner in owners}
+def _identify(owners: Iterable[Owner]) -> dict[OwnerIdentity, None]:
+    return {owner.identity: None for owner in owners}
 
 
 class _Counter:
     """Counts the fields of one object by owner."""
 
     def __init__(self) -> None:
-        self.indices: dict[_Identity, int] = {}
+        self.indices: dict[OwnerIdentity, int] = {}
         self.counts: list[list[int]] = []
         self.handovers: dict[tuple[int, int], int] = {}
 
-    def index_of(self, owner: _Identity) -> int:
+    def index_of(self, owner: OwnerIdentity) -> int:
         """Return the index of an owner, which is added if it is new."""
         if owner not in self.indices:
             self.indices[owner] = len(self.counts)

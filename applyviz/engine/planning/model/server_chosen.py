@@ -8,7 +8,6 @@ that contain the uid) of k8s.io/kubernetes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from applyviz.engine.objects.accessors import map_or_empty
 from applyviz.engine.objects.known_names import REQUESTER
@@ -58,7 +57,7 @@ def without_chosen(obj: JSONObject, manifest: JSONObject, live: JSONObject | Non
     return {**kept, "metadata": metadata}
 
 
-def _drop(value: JSONValue, uid: str) -> Any:
+def _drop(value: JSONValue, uid: str) -> JSONValue:
     """Return a value without the entries that contain the uid."""
     if isinstance(value, list):
         return [_drop(item, uid) for item in value]

@@ -7,7 +7,6 @@ time, or the order of managedFields entries. Used to compare objects and to comp
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, is_same_json
 
@@ -19,7 +18,7 @@ def _name_entry(entry: Mapping[str, JSONValue]) -> str:
     return canonical_json([entry.get(name) or "" for name in _IDENTITY])
 
 
-def _quiet_entries(entries: JSONValue) -> Any:
+def _quiet_entries(entries: JSONValue) -> JSONValue:
     """Return managedFields without times, by field owner, so that only real differences between entries count.
 
     - What controllers write through `status` is theirs and unrelated to an apply.

@@ -16,17 +16,15 @@ from applyviz.engine.objects.errors import ConflictError, OwnershipError, PatchE
 from applyviz.engine.objects.exchange import APPLY_PATCH, Answer, Request
 from applyviz.engine.objects.fieldsets import FieldSetMemo
 from applyviz.engine.objects.paths import fields, render_path
-from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.ownership import server_side, updates
 from applyviz.engine.ownership.managed_fields import read_owners
 from applyviz.engine.planning.simulation.server_model import ServerModel
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.model import KindSchema, Resource
-from applyviz.engine.schema.scaling import drop_count, find_replicas_path, render_scale, take_scale
+from applyviz.engine.schema.scaling import SCALE, drop_count, find_replicas_path, render_scale, take_scale
 
 _PRECONDITIONS = ("uid", "resourceVersion")
-_SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
 
 
 def status_answer(code: int, reason: str, message: str, causes: list[JSONValue] | None = None) -> Answer:
@@ -180,7 +178,7 @@ class EstimatedAnswers:
             patched = patches.apply(live, body, content_type, kind=self.kind)
             # The status subresource takes nothing else of the object.
             return {**live, "status": patched.get("status")} if self.subresource == "status" else patched
-        scale = patches.apply(render_scale(live, self.kind), body, content_type, kind=bundled().find_kind(_SCALE))
+        scale = patches.apply(render_scale(live, self.kind), body, content_type, kind=bundled().find_kind(SCALE))
         return take_scale(live, scale, self.kind)
 
     def _book_count(self, request: Request, new: JSONObject) -> list[JSONValue]:

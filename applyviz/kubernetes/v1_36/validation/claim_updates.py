@@ -19,21 +19,21 @@ _CLAIM_UPDATE = (
     "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
 )
 # The annotation that named the class of a claim before there was a field.
-_CLASS = "volume.beta.kubernetes.io/storage-class"
+CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 
 
 def _is_class_moved(obj: JSONObject, live: JSONObject) -> bool:
     """Return whether the class of a claim moves from its annotation to its field."""
-    named, had_named = ((one["metadata"].get("annotations") or {}).get(_CLASS) for one in (obj, live))
+    named, had_named = ((one["metadata"].get("annotations") or {}).get(CLASS_ANNOTATION) for one in (obj, live))
     is_same_class = had_named is not None and obj["spec"].get("storageClassName") == had_named
     return is_same_class and "storageClassName" not in live["spec"] and named in (None, had_named)
 
 
 def validate_claim_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
     """Yield the forbidden changes of an update of a claim; the server prints the lines of its struct that differ."""
-    named, had_named = ((one["metadata"].get("annotations") or {}).get(_CLASS, "") for one in (obj, live))
+    named, had_named = ((one["metadata"].get("annotations") or {}).get(CLASS_ANNOTATION, "") for one in (obj, live))
     if named != had_named and not _is_class_moved(obj, live):
-        yield invalid(f"metadata.annotations.{_CLASS}", named, IMMUTABLE)
+        yield invalid(f"metadata.annotations.{CLASS_ANNOTATION}", named, IMMUTABLE)
     spec, before = map(_order_fields, _align_free_fields(obj, live))
     if not _is_same_spec(_without_empty(spec), _without_empty(before)):
         yield forbidden("spec", f"{_CLAIM_UPDATE}\n{render_differences(before, spec)}")
@@ -68,7 +68,7 @@ def _align_free_fields(obj: JSONObject, live: JSONObject) -> tuple[JSONObject, J
       more space, and for another class of its attributes.
     """
     spec, before = obj["spec"], live["spec"]
-    had_class = "storageClassName" in before or _CLASS in (live["metadata"].get("annotations") or {})
+    had_class = "storageClassName" in before or CLASS_ANNOTATION in (live["metadata"].get("annotations") or {})
     if not before.get("volumeName"):
         before = _with(before, "volumeName", spec.get("volumeName"))
     if not had_class or _is_class_moved(obj, live):

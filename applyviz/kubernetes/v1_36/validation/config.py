@@ -31,6 +31,7 @@ from applyviz.kubernetes.parity.status import (
 )
 from applyviz.kubernetes.v1_36.validation.claim_updates import validate_claim_update
 from applyviz.kubernetes.v1_36.validation.claims import validate_claim_spec
+from applyviz.kubernetes.v1_36.validation.pods import PREEMPTION
 from applyviz.kubernetes.v1_36.validation.selectors import validate_selector
 from applyviz.kubernetes.v1_36.validation.templates import check_int_or_percent, check_whole
 
@@ -60,7 +61,6 @@ def _config_map(obj: JSONObject) -> Iterator[FieldError]:
 
 _SYSTEM_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})
 _MOST_PRIORITY = 1_000_000_000
-_PREEMPTION = ("PreemptLowerPriority", "Never")
 _SECRET_KEYS: Mapping[str, tuple[str, ...]] = {
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
     "kubernetes.io/dockercfg": (".dockercfg",),
@@ -229,8 +229,8 @@ def _priority_class(obj: JSONObject) -> Iterator[FieldError]:
 def _new_priority_class(obj: JSONObject) -> Iterator[FieldError]:
     yield from _priority_class(obj)
     policy = obj.get("preemptionPolicy")
-    if policy not in (*_PREEMPTION, None):
-        yield not_supported("preemptionPolicy", policy, _PREEMPTION)
+    if policy not in (*PREEMPTION, None):
+        yield not_supported("preemptionPolicy", policy, PREEMPTION)
 
 
 def _priority_class_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:

@@ -26,9 +26,9 @@ from applyviz.kubernetes.v1_36.validation.handlers import PROBES, validate_handl
 from applyviz.kubernetes.v1_36.validation.mounts import validate_mounts
 from applyviz.kubernetes.v1_36.validation.ports import validate_host_ports, validate_ports
 from applyviz.kubernetes.v1_36.validation.security import validate_container_security
+from applyviz.kubernetes.v1_36.validation.volume_sources import PULL_POLICIES
 from applyviz.kubernetes.v1_36.validation.volumes import find_valid_volumes
 
-_PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
 _RESTART_POLICIES = ("Always", "Never", "OnFailure")
 _RESIZED = ("cpu", "memory")
@@ -83,8 +83,8 @@ def _validate_common(
     yield from validate_ports(container.get("ports") or (), f"{path}.ports")
     yield from validate_environment(container, path)
     yield from validate_mounts(container, path, volumes)
-    if container.get("imagePullPolicy") not in (*_PULL_POLICIES, None):
-        yield not_supported(f"{path}.imagePullPolicy", container["imagePullPolicy"], _PULL_POLICIES)
+    if container.get("imagePullPolicy") not in (*PULL_POLICIES, None):
+        yield not_supported(f"{path}.imagePullPolicy", container["imagePullPolicy"], PULL_POLICIES)
     yield from validate_resources(container.get("resources") or {}, f"{path}.resources", claims)
     yield from _validate_resize(container.get("resizePolicy") or (), f"{path}.resizePolicy")
     yield from validate_container_security(container.get("securityContext") or {}, f"{path}.securityContext")

@@ -16,9 +16,9 @@ from applyviz.kubernetes.parity.name_formats import (
 )
 from applyviz.kubernetes.parity.status import IMMUTABLE, FieldError, duplicate, invalid, not_supported, required
 from applyviz.kubernetes.v1_36.validation.addresses import validate_address, validate_reachable
+from applyviz.kubernetes.v1_36.validation.ports import PROTOCOLS
 
 _TYPES = ("FQDN", "IPv4", "IPv6")
-_PROTOCOLS = ("SCTP", "TCP", "UDP")
 _TOO_FEW = "should be a domain with at least two segments separated by dots"
 
 
@@ -92,8 +92,8 @@ def _ports(ports: list[JSONObject]) -> Iterator[FieldError]:
         if name in names:
             yield duplicate(f"ports[{i}].name", name)
         names.add(name)
-        if protocol not in _PROTOCOLS:
-            yield not_supported(f"ports[{i}].protocol", protocol, _PROTOCOLS)
+        if protocol not in PROTOCOLS:
+            yield not_supported(f"ports[{i}].protocol", protocol, PROTOCOLS)
         above = port.get("appProtocol")
         problems = qualified_name_problems(above) if above is not None else []
         yield from (invalid(f"ports[{i}].appProtocol", above, problem) for problem in problems)

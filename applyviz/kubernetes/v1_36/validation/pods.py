@@ -25,9 +25,9 @@ from applyviz.kubernetes.v1_36.validation.security import validate_host_users, v
 from applyviz.kubernetes.v1_36.validation.volumes import validate_volumes
 from applyviz.kubernetes.v1_36.validation.windows import validate_system
 
+PREEMPTION = ("PreemptLowerPriority", "Never")
 _RESTART_POLICIES = ("Always", "OnFailure", "Never")
 _DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
-_PREEMPTION = ("PreemptLowerPriority", "Never")
 _LARGEST = 2147483647
 _NAMES = (
     ("serviceAccountName", subdomain_problems),
@@ -70,8 +70,8 @@ def validate_pod_spec(spec: JSONObject, path: str, *, is_pod: bool = False) -> I
         yield invalid(f"{path}.activeDeadlineSeconds", deadline, f"must be between 1 and {_LARGEST}, inclusive")
     for i, alias in enumerate(spec.get("hostAliases") or ()):
         yield from _validate_alias(alias, f"{path}.hostAliases[{i}]")
-    if spec.get("preemptionPolicy") not in (*_PREEMPTION, None):
-        yield not_supported(f"{path}.preemptionPolicy", spec["preemptionPolicy"], _PREEMPTION)
+    if spec.get("preemptionPolicy") not in (*PREEMPTION, None):
+        yield not_supported(f"{path}.preemptionPolicy", spec["preemptionPolicy"], PREEMPTION)
     if spec.get("overhead"):
         yield from validate_resources({"limits": spec["overhead"]}, f"{path}.overhead", set())
 

@@ -14,7 +14,7 @@ from applyviz.kubernetes.parity.name_formats import validate_annotations, valida
 from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid, not_supported, required
 from applyviz.kubernetes.v1_36.validation.claims import validate_claim_spec
 
-_PULL_POLICIES = ("Always", "IfNotPresent", "Never")
+PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _NAMES = ("iqn", "eui", "naa")
 _FORMS = {
     "iqn": re.compile(r"iqn\.[0-9]{4}-[0-9]{2}\.([A-Za-z0-9.-]+)(:[^,;*&$|\s]+)\Z"),
@@ -45,8 +45,8 @@ def _empty_dir(source: JSONObject, path: str) -> Iterator[FieldError]:
 
 def _image(source: JSONObject, path: str) -> Iterator[FieldError]:
     policy = source.get("pullPolicy")
-    if policy not in (*_PULL_POLICIES, None):
-        yield not_supported(f"{path}.pullPolicy", policy, _PULL_POLICIES)
+    if policy not in (*PULL_POLICIES, None):
+        yield not_supported(f"{path}.pullPolicy", policy, PULL_POLICIES)
 
 
 def _iscsi(source: JSONObject, path: str) -> Iterator[FieldError]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from applyviz.engine.objects.quantities import canonical_quantity, parse_quantity
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.kubernetes.parity.name_formats import label_problems
+from applyviz.kubernetes.v1_36.validation.claim_updates import CLASS_ANNOTATION
 from applyviz.kubernetes.v1_36.warnings.common import (
     ALL_WARNINGS,
     CUT_WARNING,
@@ -31,7 +32,6 @@ _Warn = Callable[[JSONObject, JSONObject | None], Iterator[str]]
 _SURPRISING = "which can result in surprising behavior; a DNS label is recommended"
 _NAMES = f"this is used in Pod names and hostnames, {_SURPRISING}"
 _HOSTNAME = f"this is used in the Pod's hostname, {_SURPRISING}"
-_OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
 _MOUNTABLE = "kubernetes.io/enforce-mountable-secrets"
 _HINTS = "service.kubernetes.io/topology-aware-hints"
 
@@ -166,9 +166,9 @@ def _endpoints(obj: JSONObject, live: JSONObject | None) -> Iterator[str]:
 
 
 def _claim(obj: JSONObject, live: JSONObject | None) -> Iterator[str]:
-    if _OLD_CLASS in (obj["metadata"].get("annotations") or {}):
+    if CLASS_ANNOTATION in (obj["metadata"].get("annotations") or {}):
         instead = 'deprecated since v1.8; use "storageClassName" attribute instead'
-        yield f"metadata.annotations[{_OLD_CLASS}]: {instead}"
+        yield f"metadata.annotations[{CLASS_ANNOTATION}]: {instead}"
     yield from warn_of_claim(obj.get("spec") or {}, "spec")
 
 

@@ -127,7 +127,7 @@ def present_clusters(clusters: QuerySet[Cluster], *, for_user: Person) -> tuple[
 
 
 def _distinct(owners: Iterable[Owner]) -> tuple[OwnerChip, ...]:
-    seen = {(o.manager, o.operation, o.subresource): o for o in owners}
+    seen = {o.identity: o for o in owners}
     return tuple(present_owner(o) for o in seen.values())
 
 

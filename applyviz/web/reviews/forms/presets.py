@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.requests.options import PruneMode, SetAction
 from applyviz.records.models import Cluster, Preset, Team
-from applyviz.web.components.forms import offer_choices, offer_rows
+from applyviz.web.components.forms import offer_choices, offer_clusters
 from applyviz.web.reviews.forms.prune import list_strays
 from applyviz.web.reviews.forms.reviews import OptionFields
 from applyviz.workflow.foundation.access import Person
@@ -74,7 +74,7 @@ class PresetForm(OptionFields):
         self._teams: dict[str, Team] = {team.slug: team for team in presets.list_teams(for_user=for_user)}
         teams = [(slug, team.name) for slug, team in self._teams.items()]
         offer_choices(self, "team", [(EVERYBODY, _("Every author")), *teams])
-        offer_rows(self, "cluster", presets.list_clusters(for_user=for_user))
+        offer_clusters(self, presets.list_clusters(for_user=for_user))
 
     def clean_links(self) -> tuple[str, ...]:
         """Refuse a link with a query: it may be a credential, and a preset shows it to everybody who may use it."""

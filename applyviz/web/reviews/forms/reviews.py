@@ -19,7 +19,7 @@ from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode, ApplyOp
 from applyviz.engine.risks.model import KINDS
 from applyviz.records.enums import Applier
 from applyviz.records.models import Cluster, Plan, Preset
-from applyviz.web.components.forms import Cleaned, offer_rows
+from applyviz.web.components.forms import Cleaned, offer_clusters
 from applyviz.web.reviews.forms.manifests import SourceFields, SourceForm
 from applyviz.web.reviews.forms.patches import PatchFields
 from applyviz.web.reviews.forms.prune import PruneFields
@@ -118,7 +118,7 @@ class NewReviewForm(OptionFields, SourceForm):
         """Offer only the clusters on which this person may open a review somewhere."""
         super().__init__(data, files, initial=initial)
         self._person = for_user
-        offer_rows(self, "cluster", list_usable(for_user=for_user))
+        offer_clusters(self, list_usable(for_user=for_user))
 
     def clean_cluster(self) -> Cluster:
         """Return the cluster; one where no plan can be made now is refused here, so that the form keeps its input."""
@@ -257,18 +257,6 @@ class ReplanForm(forms.Form):
             case ReplanHow.MOVE_OWNERSHIP:
                 return replace(options, takes_client_side=True)
         return replace(options, takes_over=True) if self.cleaned_data["takes_over"] else None
-
-
-class ListForm(forms.Form):
-    """The page of a list."""
-
-    page = forms.IntegerField(required=False, min_value=1, max_value=1_000_000)
-
-    @classmethod
-    def read_page(cls, given: Mapping[str, object]) -> int:
-        """Return the page in an address, by default the first."""
-        form = cls(given)
-        return (form.cleaned_data["page"] or 1) if form.is_valid() else 1
 
 
 class ObjectListForm(forms.Form):

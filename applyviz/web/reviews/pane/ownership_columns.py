@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from applyviz.engine.explain.reasons import FieldReason
-from applyviz.engine.objects.owners import Owner
+from applyviz.engine.objects.owners import Owner, OwnerIdentity
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.web.components.owners import OwnerChip, present_owner
 from applyviz.web.reviews.pane.fields import render_short
 
 NAMED = 300
-_Identity = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +69,13 @@ class _Holding:
     shared: dict[FieldPath, None] = field(default_factory=dict)
 
 
-def _identify(owner: Owner) -> _Identity:
-    return owner.manager, owner.operation, owner.subresource
-
-
-def _gather(reasons: Iterable[FieldReason]) -> dict[_Identity, _Holding]:
-    holdings: dict[_Identity, _Holding] = {}
+def _gather(reasons: Iterable[FieldReason]) -> dict[OwnerIdentity, _Holding]:
+    holdings: dict[OwnerIdentity, _Holding] = {}
     for reason in reasons:
         for owner in reason.owners_before:
-            holdings.setdefault(_identify(owner), _Holding(owner)).before[reason.path] = None
+            holdings.setdefault(owner.identity, _Holding(owner)).before[reason.path] = None
         for owner in reason.owners_after:
-            holding = holdings.setdefault(_identify(owner), _Holding(owner))
+            holding = holdings.setdefault(owner.identity, _Holding(owner))
             holding.after[reason.path] = None
             if len(reason.owners_after) > 1:
                 holding.shared[reason.path] = None

@@ -14,13 +14,14 @@ from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import ReviewState
 from applyviz.records.models import Plan, Review
+from applyviz.web.components.forms import PageForm
 from applyviz.web.components.list_filters import ListFilterForm
 from applyviz.web.frame import streams
 from applyviz.web.frame.streams import StreamEvent
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires, visible_worker_request
 from applyviz.web.reviews.forms import manifests, patches, prune
 from applyviz.web.reviews.forms.presets import PresetChoiceForm, fill_review
-from applyviz.web.reviews.forms.reviews import ListForm, NewReviewForm, ReplanForm
+from applyviz.web.reviews.forms.reviews import NewReviewForm, ReplanForm
 from applyviz.web.reviews.pages import object_page
 from applyviz.web.reviews.pages.plan_events import find_arrivals
 from applyviz.web.reviews.pages.review_list import present_reviews
@@ -44,7 +45,7 @@ from applyviz.workflow.plans.object_choices import take_back
 def list_reviews(request: PageRequest) -> HttpResponse:
     """List the reviews that match, newest first."""
     form = ListFilterForm(request.GET, states=ReviewState.choices, person=_("Author"), for_user=request.user)
-    found = present_reviews(form.read(), page=ListForm.read_page(request.GET), for_user=request.user)
+    found = present_reviews(form.read(), page=PageForm.read_page(request.GET), for_user=request.user)
     is_part, can_write = is_fragment(request), access.can(request.user, Action.WRITE)
     context = {
         "form": form,

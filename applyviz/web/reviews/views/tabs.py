@@ -10,8 +10,8 @@ from django.urls import reverse
 
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.records.models import Plan
+from applyviz.web.components.forms import PageForm
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
-from applyviz.web.reviews.forms.reviews import ListForm
 from applyviz.web.reviews.forms.scroll import ScrollForm
 from applyviz.web.reviews.pages.activity_tab import present_activity
 from applyviz.web.reviews.pages.addons.tab import present_addons
@@ -74,7 +74,7 @@ def _render_addons(request: PageRequest, plan: Plan) -> HttpResponse:
 
 def _render_graph(request: PageRequest, plan: Plan) -> HttpResponse:
     context = read_context(plan, for_user=request.user)
-    choice = GraphChoice.read(request.GET, ListForm.read_page(request.GET))
+    choice = GraphChoice.read(request.GET, PageForm.read_page(request.GET))
     return render_tab(request, context, ReviewTab.GRAPH, graph=present_graph(context, choice))
 
 
@@ -87,7 +87,7 @@ def _render_owners(request: PageRequest, plan: Plan) -> HttpResponse:
 
 def _render_requests(request: PageRequest, plan: Plan) -> HttpResponse:
     context = read_context(plan, for_user=request.user)
-    page = present_requests(context, page=ListForm.read_page(request.GET))
+    page = present_requests(context, page=PageForm.read_page(request.GET))
     return render_tab(request, context, ReviewTab.REQUESTS, page=page)
 
 

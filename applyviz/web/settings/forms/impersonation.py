@@ -9,7 +9,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.records.models import Cluster
-from applyviz.web.components.forms import Choice, offer_choices, offer_rows
+from applyviz.web.components.forms import Choice, offer_choices, offer_clusters
 from applyviz.workflow.clusters.impersonation import MappingDraft
 from applyviz.workflow.clusters.registration import list_usable
 from applyviz.workflow.foundation.access import Action, Person, Visitor
@@ -43,7 +43,7 @@ class MappingForm(forms.Form):
         super().__init__(data, initial=dict(initial or {}))
         self._teams = {team.slug: team for team in list_teams(for_user=for_user)}
         self._people: dict[str, Person] = {p.get_username(): p for p in list_people(for_user=for_user) if p.is_active}
-        offer_rows(self, "cluster", list_usable(for_user=for_user, action=Action.MANAGE))
+        offer_clusters(self, list_usable(for_user=for_user, action=Action.MANAGE))
         subjects: list[Choice] = [
             (EVERYBODY, _("default (everyone else)")),
             (_("Teams"), [(TEAM + slug, team.name) for slug, team in self._teams.items()]),

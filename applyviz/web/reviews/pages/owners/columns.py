@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from applyviz.engine.objects.owners import describe_write
 from applyviz.engine.planning.model.owner_map import ObjectOwners, OwnerShare
 
 MOST = 7
@@ -30,7 +31,7 @@ class ManagerColumn:
     @property
     def how(self) -> str:
         """The operation, with the subresource that it went through."""
-        return f"{self.operation} · {self.subresource}" if self.subresource else self.operation
+        return describe_write(self.operation, self.subresource)
 
 
 def _identify(share: OwnerShare) -> tuple[str, str, str]:

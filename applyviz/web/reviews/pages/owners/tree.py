@@ -139,7 +139,7 @@ def _style(reason: FieldReason) -> str:
 
 def _moves(reason: FieldReason) -> bool:
     sides = (reason.owners_before, reason.owners_after)
-    before, after = ({(o.manager, o.operation, o.subresource) for o in owners} for owners in sides)
+    before, after = ({o.identity for o in owners} for owners in sides)
     return before != after
 
 
