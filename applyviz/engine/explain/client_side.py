@@ -121,9 +121,13 @@ def _judge_cleared(versions: ObjectVersions, path: FieldPath) -> tuple[Reason, s
     if shared:
         return Reason.SHARED_MERGE_KEY, shared
     if path in versions.manifest:
-        key = find_twin_key(versions, path) if versions.manifest.get(path) else ""
-        if key and path not in versions.merged:
+        is_lost = bool(versions.manifest.get(path)) and path not in versions.merged
+        key = find_twin_key(versions, path) if is_lost else ""
+        if key:
             return Reason.FROM_ANOTHER_ENTRY, key
+        shared = _find_dropped_twin(versions, path) if is_lost else ""
+        if shared:
+            return Reason.SHARED_MERGE_KEY, shared
         # Where ownership moves first, the merge starts from an answer, which may lack a value of the manifest already.
         return Reason.SERVER_CHANGED if versions.manifest.get(path) else Reason.MANIFEST_SETS, ""
     if makes_room(versions, path):
@@ -136,6 +140,22 @@ def _judge_cleared(versions: ObjectVersions, path: FieldPath) -> tuple[Reason, s
     ):
         return Reason.REMOVED_FROM_MANIFEST, ""
     return _judge_taken_along(versions, path)
+
+
+def _find_dropped_twin(versions: ObjectVersions, path: FieldPath) -> str:
+    """Return the merge key that the entry of a leaf shares with one that the manifest no longer has; "" if with none.
+
+    - Rule: `$patch: delete` removes both, and what the patch sets again lacks the fields that live already had.
+    """
+    for length in range(1, len(path)):
+        entry, applied = path[:length], versions.last_applied
+        key = find_merge_key(versions.root if versions.is_strategic else None, entry) if entry[-1][0] == "k" else ""
+        if not key:
+            continue
+        is_repeated = isinstance(applied.get(entry), list)
+        if is_repeated or any(not versions.manifest.has_path(twin) for twin in applied.list_twins(entry, key)):
+            return key
+    return ""
 
 
 def _is_dropped_beside(versions: ObjectVersions, path: FieldPath) -> bool:
