@@ -308,6 +308,12 @@ def _comes_back(gvk: GroupVersionKind, live: JSONObject, merged: JSONObject, whe
     return where in defaults and is_same_json(get_at(live, where), defaults[where])
 
 
+def _is_null_again(gvk: GroupVersionKind, live: JSONObject, merged: JSONObject, where: PlainPath) -> bool:
+    """Return whether a merge sets a field to null that gets its live value again."""
+    place = tuple(map(str, where))
+    return get_at(merged, place, _MISSING) is None and _comes_back(gvk, live, merged, place)
+
+
 def _without_empty(value: JSONValue, live: JSONValue) -> Any:
     """Return a merge without the empty values that live lacks: a server leaves most of them out."""
     if not isinstance(value, Mapping) or not isinstance(live, Mapping):
@@ -326,7 +332,8 @@ def _find_differing(subject: RiskSubject, live: JSONObject, merged: JSONObject) 
     - A field that the merge drops counts only if the server refuses it, and nothing else explains the refusal; one
       that gets its live value again, as a default, does not.
     """
-    changed = _list_fixed(subject, live, _fill(merged, live))
+    filled = _list_fixed(subject, live, _fill(merged, live))
+    changed = [where for where in filled if not _is_null_again(subject.ref.gvk, live, merged, where)]
     named = [r for r in subject.refused_fields if not any(_is_named(where, r) for where in changed)]
     dropped = (where for where in _list_fixed(subject, live, merged) if where not in changed)
     dropped = (where for where in dropped if not _comes_back(subject.ref.gvk, live, merged, tuple(map(str, where))))
