@@ -18,9 +18,12 @@ from applyviz.workflow.foundation.errors import FieldRefusedError, WorkflowError
 if TYPE_CHECKING:
     from django.utils.functional import _StrOrPromise
 
+    FieldLabel: TypeAlias = _StrOrPromise
+else:  # the type checker alone knows texts that are translated when they are shown
+    FieldLabel = str | Promise
+
 Cleaned: TypeAlias = dict[str, Any]
 """The values of a checked form, by field; the field says of which type its value is."""
-FieldLabel: TypeAlias = "_StrOrPromise"
 Label: TypeAlias = str | Promise
 Choice: TypeAlias = tuple[Any, Label | Iterable[tuple[Any, Label]]]
 
