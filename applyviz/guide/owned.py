@@ -1,19 +1,21 @@
 """Convert lines like `kubectl-edit (Update): .data.theme` to managedFields.
 
 One line per field owner: manager, in parentheses operation and subresource (`Apply` by default), then the paths as the
-API server prints them. A path must exist in the live object, because keys with dots are ambiguous otherwise.
+API server prints them. A path must exist in the live object, because keys with dots are ambiguous otherwise, or be that
+of a map which the schema declares: the server leaves an empty map out, and its owner keeps it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from applyviz.engine.objects.fieldsets import from_paths
-from applyviz.engine.objects.paths import FieldPath, render_path
+from applyviz.engine.objects.paths import FieldPath, fields, render_path
 from applyviz.engine.objects.values import JSONObject, MutableObject
 from applyviz.engine.ownership.managed_fields import with_entries
 from applyviz.engine.schema.model import KindSchema
+from applyviz.engine.schema.topology import Topology, of_root
 from applyviz.engine.schema.walk import list_leaves
 from applyviz.guide.given import PlaygroundQueryProblem
 
@@ -26,13 +28,24 @@ _LISTED = re.compile(r"^\[(?P<paths>[.\s].*|)\]$")
 _TIME = "2026-01-01T00:00:00Z"
 
 
-def _name_paths(kind: KindSchema | None, live: JSONObject) -> Mapping[str, FieldPath]:
+def _name_paths(kind: KindSchema | None, live: JSONObject) -> dict[str, FieldPath]:
     """Return every field of an object, and every map and list entry that contains one, by its printed path."""
     found: dict[str, FieldPath] = {}
     for leaf in list_leaves(kind.root if kind else None, live):
         for length in range(1, len(leaf) + 1):
             found.setdefault(render_path(leaf[:length]), leaf[:length])
     return found
+
+
+def _find_left_out(kind: KindSchema | None, paths: Iterable[str]) -> Iterator[tuple[str, FieldPath]]:
+    """Yield each path that is a map by the schema: a live object without it may have an owner of it."""
+    for path in paths:
+        names = path.removeprefix(".").split(".")
+        at: Topology | None = of_root(kind.root) if kind else None
+        for name in names:
+            at = at.find_field(name) if at is not None else None
+        if at is not None and at.is_map:
+            yield path, fields(*names)
 
 
 def _split(text: str) -> Iterator[str]:
@@ -57,6 +70,7 @@ def own_fields(
             problems.append(PlaygroundQueryProblem("owners", reason))
             continue
         paths = tuple(_split(match["paths"]))
+        named.update(_find_left_out(kind, [path for path in paths if path not in named]))
         missing = [path for path in paths if path not in named]
         problems += [PlaygroundQueryProblem("owners", f"line {number}: live has no field {path}") for path in missing]
         entry: MutableObject = {

@@ -116,13 +116,21 @@ def test_lines_become_managed_fields():
 
 
 def test_every_line_that_cannot_be_used_is_told():
-    _obj, problems = own("no colon here\nshop: .spec.nothing .spec.replicas .metadata.annotations\n")
+    _obj, problems = own("no colon here\nshop: .spec.nothing .spec.replicas .spec.paused\n")
 
     assert problems == (
         PlaygroundQueryProblem("owners", "line 1: expected `manager (Apply): .path .path`, got no colon here"),
         PlaygroundQueryProblem("owners", "line 2: live has no field .spec.nothing"),
-        PlaygroundQueryProblem("owners", "line 2: live has no field .metadata.annotations"),
+        PlaygroundQueryProblem("owners", "line 2: live has no field .spec.paused"),
     )
+
+
+def test_map_that_the_server_leaves_out_when_it_is_empty_can_have_an_owner():
+    obj, problems = own("shop: .metadata.annotations .spec.template.spec.nodeSelector\n")
+
+    assert problems == ()
+    (entry,) = read_owners(obj).entries
+    assert sorted(map(render_path, entry.fields)) == [".metadata.annotations", ".spec.template.spec.nodeSelector"]
 
 
 def test_no_lines_leave_managed_fields_alone():

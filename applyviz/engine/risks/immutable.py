@@ -310,8 +310,8 @@ def _comes_back(gvk: GroupVersionKind, live: JSONObject, merged: JSONObject, whe
 
 def _is_null_again(gvk: GroupVersionKind, live: JSONObject, merged: JSONObject, where: PlainPath) -> bool:
     """Return whether a merge sets a field to null that gets its live value again."""
-    place = tuple(map(str, where))
-    return get_at(merged, place, ABSENT) is None and _comes_back(gvk, live, merged, place)
+    path = tuple(map(str, where))
+    return get_at(merged, path, ABSENT) is None and _comes_back(gvk, live, merged, path)
 
 
 def _without_empty(value: JSONValue, live: JSONValue) -> Any:
