@@ -47,7 +47,7 @@ def judge_client(versions: ObjectVersions, path: FieldPath, row: Row, manager: s
         found = judge_set(versions, path, operation)
         if found.reason is Reason.NEW_ENTRY:
             return _judge_new(versions, path, found)
-        is_whole = found.reason is Reason.REPLACED_WHOLE and not found.detail
+        is_whole = found.reason is Reason.REPLACED_WHOLE
         return LeafExplanation(operation, Reason.MANIFEST_SETS) if is_whole and _is_merged(versions, path) else found
     if wanted is not MISSING:
         return _judge_same(versions, path, live, wanted)

@@ -193,8 +193,11 @@ def _judge_unset(versions: ObjectVersions, path: FieldPath, operation: FieldOper
 
 
 def _is_empty_above(versions: ObjectVersions, above: FieldPath | None) -> bool:
-    """Return whether the manifest has null or a map without fields above a leaf; an entry that it has is something."""
-    return above is not None and above[-1][0] != "k" and versions.manifest.get(above) in (None, {})
+    """Return whether the manifest has null, or a map or list without content, above a leaf.
+
+    - An entry that it has is something.
+    """
+    return above is not None and above[-1][0] != "k" and versions.manifest.get(above) in (None, {}, [])
 
 
 def judge_set(versions: ObjectVersions, path: FieldPath, operation: FieldOperation) -> LeafExplanation:
@@ -216,10 +219,9 @@ def judge_set(versions: ObjectVersions, path: FieldPath, operation: FieldOperati
         return LeafExplanation(operation, Reason.NEW_ENTRY, entry)
     if operation is FieldOperation.CHANGED and isinstance(wanted, list | dict) and wanted:
         return LeafExplanation(operation, Reason.REPLACED_WHOLE)
-    if wanted is MISSING and above is not None:
-        if above[-1][0] == "k":  # several entries of one name, of which the merge takes one
-            return LeafExplanation(operation, Reason.MANIFEST_SETS)
-        return LeafExplanation(operation, Reason.REPLACED_WHOLE, render_path(above))
+    # Several entries of one name are one leaf, of which the merge takes one. Only the server makes fields of another.
+    if wanted is MISSING and above is not None and above[-1][0] != "k":
+        return LeafExplanation(operation, Reason.SERVER_CHANGED, stage=Stage.SERVER)
     return LeafExplanation(operation, Reason.MANIFEST_SETS)
 
 

@@ -19,9 +19,10 @@ KIND = builtin.bundled().find_kind(GroupVersionKind("apps", "v1", "Deployment"))
 STRATEGY = fields("spec", "strategy", "rollingUpdate", "maxSurge")
 
 
-def explain_field(path, *, mode, **given):
+def explain_field(path, *, mode, kind=KIND, is_recreated=False, **given):
     versions = SimpleNamespace(**{"last_applied": None, "merged": given.get("after"), **given})
-    (reason,) = [r for r in explain(versions=versions, mode=mode, manager="me", kind=KIND) if r.path == path]
+    found = explain(versions=versions, mode=mode, manager="me", kind=kind, is_recreated=is_recreated)
+    (reason,) = [r for r in found if r.path == path]
     return reason.operation, reason.reason
 
 
@@ -55,9 +56,18 @@ def surge(**fields_of_it):
         (
             fields("metadata", "annotations", "deprecated.daemonset.template.generation"),
             {
-                "manifest": {},
+                "manifest": {"metadata": {"name": "web"}},
                 "live": {"metadata": {"annotations": {"deprecated.daemonset.template.generation": "1"}}},
                 "merged": {},
+                "after": {"metadata": {"annotations": {"deprecated.daemonset.template.generation": "2"}}},
+            },
+            (FieldOperation.CHANGED, Reason.SERVER_CHANGED),
+        ),
+        (  # ownership moves first, so that the merge starts from an answer
+            fields("metadata", "annotations", "deprecated.daemonset.template.generation"),
+            {
+                "manifest": {"metadata": {"name": "web"}},
+                "live": {"metadata": {"annotations": {"deprecated.daemonset.template.generation": "1"}}},
                 "after": {"metadata": {"annotations": {"deprecated.daemonset.template.generation": "2"}}},
             },
             (FieldOperation.CHANGED, Reason.SERVER_CHANGED),
@@ -140,3 +150,27 @@ def test_empty_list_that_the_manager_does_not_own_after_apply_is_no_move_of_owne
 
     assert judge(yours) is Reason.OWNERSHIP_MOVES
     assert judge(FieldOwners()) is Reason.MANIFEST_EQUALS_LIVE
+
+
+VOLUMES = fields("spec", "template", "spec", "volumes")
+
+
+def mount(*names):
+    return {"spec": {"template": {"spec": {"volumes": [{"name": name, "emptyDir": {}} for name in names]}}}}
+
+
+@pytest.mark.parametrize("live", [{}, mount("token-1")])
+def test_entry_of_a_list_that_the_manifest_leaves_empty_is_a_default_of_the_new_object(live):
+    given = {"live": live, "manifest": mount(), "after": mount("token-2"), "merged": mount()}
+
+    found = explain_field((*VOLUMES, 'k:{"name":"token-2"}', "f:name"), mode="client", is_recreated=True, **given)
+
+    assert found == (FieldOperation.DEFAULTED, Reason.SERVER_DEFAULT)
+
+
+def test_fields_that_an_admission_webhook_makes_of_one_value_are_a_change_of_the_server():
+    given = {"live": {}, "manifest": {"spec": {"size": 5}}, "after": {"spec": {"size": {"value": 5}}}}
+
+    found = explain_field(fields("spec", "size", "value"), mode="client", is_recreated=True, kind=None, **given)
+
+    assert found == (FieldOperation.SET, Reason.SERVER_CHANGED)
