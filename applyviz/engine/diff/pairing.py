@@ -77,19 +77,16 @@ def _interleave(old: list[PathElement], new: list[PathElement]) -> Iterator[Path
         yield from gone_after.get(element, ())
 
 
-def _dash(pairs: Iterable[LinePair], depth: int) -> Iterator[LinePair]:
-    """Begin an entry on both sides: the first line of each gets the dash."""
+def _dash(pairs: Iterator[LinePair], depth: int) -> Iterator[LinePair]:
+    """Begin an entry on both sides, which both have lines: the first line of each gets the dash."""
     is_open = [True, True]
-    pairs = iter(pairs)
-    for pair in pairs:
-        sides: list[YAMLLine | None] = list(pair)
-        for side, line in enumerate(pair):
+    while any(is_open):
+        sides: list[YAMLLine | None] = list(next(pairs))
+        for side, line in enumerate(sides):
             if line is not None and is_open[side]:
                 sides[side] = dash(line, depth)
                 is_open[side] = False
         yield sides[0], sides[1]
-        if not any(is_open):
-            break
     yield from pairs
 
 

@@ -51,11 +51,10 @@ def _align_middle(old: Sequence[str], new: Sequence[str], start: int) -> Iterato
         return
     a = b = c = d = 0  # the equal run so far
     for at, other, size in (*_match(old, new), (len(old), len(new), 0)):
-        if (at, other) != (b, d) or not size:
+        if (at, other) != (b, d):  # always at the end: two texts that end alike have no middle there
             if a < b:
                 yield start + a, start + b, start + c, start + d, True
-            if (at, other) != (b, d):
-                yield start + b, start + at, start + d, start + other, False
+            yield start + b, start + at, start + d, start + other, False
             a, c = at, other
         b, d = at + size, other + size
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from applyviz.engine.diff.credentials import compile_globs, is_reference, is_registry_login, names_credential, redact
@@ -217,3 +219,11 @@ def test_what_only_names_a_credential_or_belongs_to_another_name_stays(text, sho
 )
 def test_escapes_around_a_credential_stay(text, shown):
     assert redact(text, lambda found, name: "?") == shown
+
+
+def test_texts_in_texts_are_searched_three_levels_deep():
+    text = 'password: "hunter22"'
+    for _ in range(3):
+        text = json.dumps({"a": text})
+
+    assert redact(text, lambda found, name: "?") == text.replace("hunter22", "?")

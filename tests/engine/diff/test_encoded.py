@@ -163,3 +163,15 @@ def test_object_with_a_secret_is_hidden_in_its_encoding_and_one_without_stays():
     assert is_masked(shown)
     written, shown = show({"apiVersion": "v1", "kind": "ConfigMap", "data": {"color": "blue"}})
     assert written == shown
+
+
+def test_annotation_that_repeats_a_value_of_its_secret_in_an_encoding_is_hidden():
+    value, harmless = "q7Rz0xWv-canary", encode(b"how this Secret came to be")
+    copied, packed = encode(f"it was {value} before".encode()), encode(zlib.compress(value.encode()))
+    notes = {"copy": copied, "packed": packed, "how": harmless}
+    obj = {"kind": "Secret", "metadata": {"annotations": notes}, "data": {"opening": encode(value.encode())}}
+
+    found = mask(obj, gvk=GroupVersionKind("", "v1", "Secret"), tag_key=b"k")["metadata"]["annotations"]
+
+    assert [name for name in notes if is_masked(found[name])] == ["copy", "packed"]
+    assert found["how"] == harmless

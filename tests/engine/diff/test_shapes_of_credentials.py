@@ -9,6 +9,7 @@ import json
 import pytest
 import yaml
 
+from applyviz.engine.diff.marks import is_masked
 from applyviz.engine.diff.masking import mask
 from applyviz.engine.objects.refs import GroupVersionKind
 
@@ -241,6 +242,16 @@ xml: "<property><name>role</name><value>reader</value></property>"
 limits: [{name: MAX_TOKENS, value: "4096"}, {name: API_TOKEN_TTL, value: 1h}]
 keys: "password:\\n  secretKeyRef: {name: login}\\ntoken:\\n  - a\\n"
 """
+
+
+def test_value_of_a_credential_that_is_a_number_is_masked_and_a_switch_stays() -> None:
+    pairs = [("DB_PASSWORD", 70314), ("USE_PASSWORD", True), ("PORT", 5432)]
+    obj = {"spec": {"settings": [{"name": name, "value": value} for name, value in pairs]}}
+
+    found = mask(obj, gvk=CUSTOM, tag_key=KEY)["spec"]["settings"]
+
+    assert is_masked(found[0])
+    assert found[1:] == obj["spec"]["settings"][1:]
 
 
 def test_what_is_no_credential_stays_readable() -> None:

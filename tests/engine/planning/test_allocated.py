@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
 from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.planning.model.server_chosen import without_allocated, without_chosen
+from tests.controlplane.refusal_sides import load_objects
 from tests.engine.planning.test_estimates import BOTH, JOB, SERVICE, paths_of, plan_last
 
 UID = "11111111-1111-4111-8111-111111111111"
@@ -87,3 +89,13 @@ def test_empty_selector_of_a_new_job_is_chosen_by_the_server(options, selector):
     text = JOB.replace("spec: {template", f"spec: {{selector: {selector}, template", 1).replace("made", "default")
 
     assert paths_of(plan_last(text, options, can_dry_run=False), FieldOperation.ALLOCATED) == {".spec.selector"}
+
+
+@BOTH
+def test_who_asks_for_a_certificate_is_chosen_by_the_server(options):
+    request = next(obj for obj in load_objects() if obj["kind"] == "CertificateSigningRequest")
+    nobody = {**request, "spec": {**request["spec"], "username": "", "groups": []}}
+
+    change = plan_last(yaml.safe_dump(nobody), options, can_dry_run=False)
+
+    assert paths_of(change, FieldOperation.ALLOCATED) == {".spec.username", ".spec.groups"}

@@ -155,6 +155,7 @@ def test_schema_is_read_before_the_object(origin: SchemaOrigin, version: str, pa
     change = replace(plan(write(a="1"), write(a="2"), CLIENT), schema_origin=origin)
 
     assert list_steps(change)[0] == ("schema", "GET", path, 200)
+    assert [one.is_schema for one in list_sequence(change)] == [True, False, False]
 
 
 def test_schema_of_a_group_has_its_own_address() -> None:

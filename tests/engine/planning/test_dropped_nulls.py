@@ -36,6 +36,7 @@ spec:
               size: {type: integer, nullable: true}
               mode: {type: string, default: fast}
               free: {type: object, x-kubernetes-preserve-unknown-fields: true}
+              any: {x-kubernetes-preserve-unknown-fields: true}
 """
 THING = "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: one}\nspec: {parts: [{name: a}], size: 1, %s}\n"
 CLIENT = ApplyOptions(mode=ApplyMode.CLIENT, field_manager="kubectl-client-side-apply")
@@ -49,6 +50,7 @@ CLIENT = ApplyOptions(mode=ApplyMode.CLIENT, field_manager="kubectl-client-side-
         ("mode: null", Operation.UPDATE, Certainty.ESTIMATED),
         ("size: null", Operation.UPDATE, Certainty.CONFIRMED),
         ("free: {a: null}", Operation.UPDATE, Certainty.CONFIRMED),
+        ("any: [{name: null}]", Operation.UPDATE, Certainty.CONFIRMED),
     ],
 )
 def test_null_that_the_dry_run_drops_is_estimated(more: str, operation: Operation, certainty: Certainty):

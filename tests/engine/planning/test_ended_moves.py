@@ -6,6 +6,7 @@ import pytest
 
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.planning.model.request_sequence import StepPurpose, list_sequence
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from tests.engine.planning.cluster import Box
 
@@ -45,3 +46,5 @@ def test_move_that_ends_a_deletion_is_tried(is_refused: bool) -> None:
     else:
         assert change.operation is Operation.DELETE
         assert [request.purpose for request in change.requests] == ["migrate"]
+        last = [(step.purpose, step.method, step.status) for step in list_sequence(change)][-2:]
+        assert last == [(StepPurpose.WRITE, "PATCH", 200), (StepPurpose.WAIT, "GET", 404)]

@@ -75,6 +75,22 @@ def test_both_cluster_addresses_and_the_health_check_port_are_lost_unless_the_ma
     assert "gives up cluster IP fd00::1, health" in tell("Service", live, {"spec": {"clusterIP": "10.0.0.1"}})[0][2]
 
 
+@pytest.mark.parametrize(
+    ("spec", "again"),
+    [
+        ({"type": "LoadBalancer", "externalTrafficPolicy": "Local"}, " and gets another one"),
+        ({"type": "LoadBalancer", "externalTrafficPolicy": "Cluster"}, ""),
+        ({"type": "NodePort", "externalTrafficPolicy": "Local"}, ""),
+    ],
+)
+def test_replaced_service_gets_another_health_check_port_only_if_its_load_balancer_routes_locally(spec, again):
+    live = {"spec": {"type": "LoadBalancer", "externalTrafficPolicy": "Local", "healthCheckNodePort": 30009}}
+
+    (lost,) = tell("Service", live, {"kind": "Service", "spec": spec})
+
+    assert lost[2].startswith(f"Service a gives up health check node port 30009{again}: clients")
+
+
 def test_finalizers_delay_a_deletion():
     one = {"metadata": {"finalizers": ["example.com/hold"]}}
 
@@ -159,9 +175,21 @@ def test_dependents_are_told(facts, told):
             {"selector": "app=shop"},
             "ConfigMap a is deleted: it was applied, app=shop selects it, and the set no longer contains it.",
         ),
+        (
+            {"finalizers": "", "count": "0"},
+            "ConfigMap a is deleted: its deletion has begun, and this write ends it.",
+        ),
+        (
+            {"finalizers": "example.com/a", "count": "1"},
+            "ConfigMap a is deleted: its deletion only waits for example.com/a, and this write removes it.",
+        ),
+        (
+            {"finalizers": "a.io/x, b.io/y", "count": "2"},
+            "ConfigMap a is deleted: its deletion only waits for a.io/x, b.io/y, and this write removes them.",
+        ),
     ],
 )
-def test_deletion_says_why_the_object_is_pruned(why, told):
+def test_deletion_says_why_the_object_goes(why, told):
     risk = Risk(DELETED, RiskLevel.HIGH, facts={"kind": "ConfigMap", "name": "a", **why})
 
     assert describe_risk(risk) == told
@@ -184,3 +212,24 @@ def test_deletion_began_before_its_grace_period_whatever_the_cluster_answers(end
     (risk,) = find_terminating(ref, live, "apply")
 
     assert risk.facts["since"] == since
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        ("deletion", "the run only waits until it is gone."),
+        ("replacement", "the run waits until it is gone, and re-creates it."),
+        ("ending", "this write ends its deletion. Once it is gone, an apply creates it again."),
+        (
+            "apply",
+            "no write keeps it. It stays until a.io/x is removed. Once it is gone, an apply creates it again.",
+        ),
+    ],
+)
+def test_object_that_is_being_deleted_is_told_by_what_the_run_does_with_it(how, told):
+    live = {"metadata": {"deletionTimestamp": "2026-06-01T00:00:00Z"}}
+    ref = ObjectRef(GroupVersionKind("", "v1", "Pod"), "n", "p")
+
+    (risk,) = find_terminating(ref, live, how, ["a.io/x"])
+
+    assert describe_risk(risk) == f"Pod p has been terminating since 2026-06-01T00:00:00Z: {told}"
