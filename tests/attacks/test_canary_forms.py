@@ -113,6 +113,7 @@ def test_no_form_shows_a_value(
     client, _given = sign_in(reader)
     shown: dict[str, list[str]] = {}
     sent = 0
+    step = 1 if reader == "visitor" else step  # few pages show a visitor a form
     for form, target, given in list_filled(client, share(list_every(world), READERS.index(reader), step)):
         sent += 1
         if (found := find_shown(client, form, target, given)) and (reader, target, found) not in OWN:
