@@ -232,7 +232,7 @@ def from_service_account() -> LiveTransport:
     """Return a transport for the service account of this process's pod; its token is re-read."""
     made = client.Configuration()
     try:
-        config.load_incluster_config(client_configuration=made)  # type: ignore[no-untyped-call]  # as above
+        config.load_incluster_config(client_configuration=made)
     except config.ConfigException as error:
         raise ClusterError(f"this process does not run in a cluster: {error}") from error
     return LiveTransport(made)

@@ -24,13 +24,13 @@ def _write_node(merged: MergedKubeconfig) -> ConfigNode:
     value: MutableObject = {"current-context": merged.current}
     for section, named in merged.found.items():
         value[section] = [
-            ConfigNode(f"{path}/{name}", {"name": name, SECTIONS[section]: dict(inner)}, path)  # type: ignore[no-untyped-call]
+            ConfigNode(f"{path}/{name}", {"name": name, SECTIONS[section]: dict(inner)}, path)
             for name, (inner, path) in named.items()
         ]
-    return ConfigNode("kubeconfig", value, "")  # type: ignore[no-untyped-call]  # the client has incomplete types
+    return ConfigNode("kubeconfig", value, "")
 
 
-class _Loader(KubeConfigLoader):
+class _Loader(KubeConfigLoader):  # type: ignore[misc]  # the client brings no types
     """The client's loader; a plugin that fails raises a sentence, instead of a line in the log and no credential.
 
     - `folder` holds the client certificate that a plugin returned; None without one.
@@ -41,12 +41,12 @@ class _Loader(KubeConfigLoader):
     folder: tempfile.TemporaryDirectory[str] | None = None
 
     def _set_config(self, client_configuration: Any) -> None:
-        super()._set_config(client_configuration)  # type: ignore[no-untyped-call]  # the client has incomplete types
+        super()._set_config(client_configuration)
         renew = client_configuration.refresh_api_key_hook
 
         def renew_expired(configuration: client.Configuration) -> None:
             expiry = vars(self).get("expiry")
-            if expiry is not None and _is_expired(expiry):  # type: ignore[no-untyped-call]  # as above
+            if expiry is not None and _is_expired(expiry):
                 renew(configuration)
 
         client_configuration.refresh_api_key_hook = renew and renew_expired
@@ -86,8 +86,8 @@ def load_context(
         raise ClusterError(f"the context {name} of this machine cannot be used: {problem}")
     made = client.Configuration()
     try:
-        loader = _Loader(config_dict=_write_node(merged), active_context=name, config_base_path=None)  # type: ignore[no-untyped-call]
-        loader.load_and_set(made)  # type: ignore[no-untyped-call]
+        loader = _Loader(config_dict=_write_node(merged), active_context=name, config_base_path=None)
+        loader.load_and_set(made)
     except (config.ConfigException, OSError, ValueError, TypeError, KeyError) as error:
         raise ClusterError(f"the context {name} of this machine cannot be used: {error}") from error
     return made, loader.folder
