@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from contextvars import ContextVar
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 WEB, TOKEN, WORKER, COMMAND = "web", "token", "worker", "command"
 _LONGEST = 120
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """The origin of an action; a command on the machine itself has neither address nor agent."""
 
     session: str = COMMAND

@@ -12,17 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from django.db import connection
+from msgspec import Struct, field
 
 T = TypeVar("T")
 _READING = ("SELECT ", "SAVEPOINT ", "RELEASE SAVEPOINT ")
 
 
-@dataclass(frozen=True, slots=True)
-class _ReadOnce:
+class _ReadOnce(Struct, frozen=True):
     """The answers so far; `is_page`: of a page that is being shown."""
 
     is_page: bool

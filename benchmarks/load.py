@@ -16,9 +16,9 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
+from applyviz.engine.objects.structs import replace
 from benchmarks.__main__ import Figure, show
 from tests.faults.apiserver import ApiServer
 from tests.faults.checker import find_violations

@@ -29,9 +29,10 @@ def list_classes(sources: list[str]) -> Iterator[ast.ClassDef]:
         yield from (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ClassDef))
 
 
-def is_dataclass(node: ast.ClassDef) -> bool:
-    """Return whether a class is decorated as a dataclass."""
-    return any("dataclass" in ast.unparse(decorator) for decorator in node.decorator_list)
+def is_record(node: ast.ClassDef) -> bool:
+    """Return whether a class is a struct or a dataclass."""
+    is_frozen = any(keyword.arg == "frozen" for keyword in node.keywords)
+    return is_frozen or any("dataclass" in ast.unparse(decorator) for decorator in node.decorator_list)
 
 
 def measure(root: Path) -> dict[str, int]:
@@ -42,7 +43,7 @@ def measure(root: Path) -> dict[str, int]:
         "lines of Python": sum(len(source.splitlines()) for source in sources),
         "modules": len(sources),
         "classes": len(classes),
-        "dataclasses": sum(map(is_dataclass, classes)),
+        "records": sum(map(is_record, classes)),
         "lines of templates": len(lines),
         "longest line of a template": max(map(len, lines), default=0),
         "unused names and parts": len(find_all(root)),

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from applyviz.engine.objects.errors import UnreachableError
 
 
@@ -18,8 +20,7 @@ class NotSentError(UnreachableError):
     is_retryable: bool = field(default=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _Meaning:
+class _Meaning(Struct, frozen=True):
     """The meaning of a status: a sentence, and whether a retry can help."""
 
     words: str

@@ -12,8 +12,9 @@ import os
 import signal
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.objects.values import JSONObject, MutableObject
@@ -24,8 +25,7 @@ _VERSIONS = tuple(_GROUP + version for version in ("v1", "v1beta1"))
 _MOST_TEXT = 2000
 
 
-@dataclass(frozen=True, slots=True)
-class PluginCredential:
+class PluginCredential(Struct, frozen=True):
     """The answer of a plugin: a token, or a client certificate with its key. Never printed."""
 
     token: str = ""

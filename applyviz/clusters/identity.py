@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.objects.values import JSONObject, JSONValue
@@ -21,8 +22,7 @@ _NAME = re.compile(r"[!-~](?:[ -~]{0,251}[!-~])?")
 _ACCOUNT = re.compile(r"system:serviceaccount:([a-z0-9](?:[-a-z0-9]*[a-z0-9])?):[a-z0-9](?:[-.a-z0-9]*[a-z0-9])?")
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """The impersonated user of requests; without a user it is the cluster's own credential."""
 
     user: str = ""

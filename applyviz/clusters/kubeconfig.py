@@ -18,6 +18,8 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 import yaml
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.values import JSONValue
@@ -64,8 +66,7 @@ class KubeconfigError(ApplyVizError):
         return "; ".join(self.reasons)
 
 
-@dataclass(frozen=True, slots=True)
-class Credential:
+class Credential(Struct, frozen=True):
     """The used parts of one context: the server, and the proof of each side. Never printed."""
 
     server: str
@@ -81,7 +82,7 @@ class Credential:
 
     def to_json(self) -> dict[str, str]:
         """Return the credential in the form that is sealed."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return asdict(self)
 
 
 def _named(config: Mapping[str, JSONValue], section: str, name: JSONValue) -> JSONValue:

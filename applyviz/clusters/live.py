@@ -13,7 +13,6 @@ import re
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlencode
@@ -21,6 +20,7 @@ from urllib.parse import urlencode
 import urllib3
 from kubernetes import client, config
 from kubernetes.client.rest import RESTClientObject
+from msgspec import Struct
 from urllib3 import HTTPHeaderDict
 from urllib3.exceptions import HTTPError
 
@@ -45,8 +45,7 @@ _CONNECTIONS = 32
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 
 
-@dataclass(frozen=True, slots=True)
-class RequestLimits:
+class RequestLimits(Struct, frozen=True):
     """Limits of one request: seconds to connect and in total, bytes of the answer, budget for `Retry-After`."""
 
     connect: float = 5.0

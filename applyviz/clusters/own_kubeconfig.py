@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import yaml
+from msgspec import Struct
 
 from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.objects.values import JSONObject
@@ -25,8 +25,7 @@ _IMPERSONATION = ("as", "as-uid", "as-groups", "as-user-extra")
 SECTIONS = {"contexts": "context", "clusters": "cluster", "users": "user"}
 
 
-@dataclass(frozen=True, slots=True)
-class OwnContext:
+class OwnContext(Struct, frozen=True):
     """One context of this machine's kubeconfig. Holds no credential.
 
     - `server`: the address without user and query; "" where the context names no cluster of the files.
@@ -42,8 +41,7 @@ class OwnContext:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class OwnKubeconfig:
+class OwnKubeconfig(Struct, frozen=True):
     """All contexts of this machine, the files that were looked for, and what could not be read."""
 
     contexts: tuple[OwnContext, ...]

@@ -7,8 +7,9 @@ writes before it ends. Each object is opened once and each row is written once, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, JSONValue, clone
 from applyviz.sandbox.storage.store import ObjectKey, StoredChange
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 
 from applyviz import clock
@@ -11,6 +10,7 @@ from applyviz.clusters.identity import Identity
 from applyviz.clusters.request_guard import check_request
 from applyviz.clusters.storage import DatabaseStore
 from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.structs import replace
 from applyviz.records import keyed_hashes
 from applyviz.records.models import Cluster
 from applyviz.sandbox.api.access_reviews import RequestUser

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from applyviz.engine.objects.values import JSONValue
 
 
-@dataclass(frozen=True, slots=True)
-class CaseResult:
+class CaseResult(Struct, frozen=True):
     """The verdict on one case.
 
     `name` identifies it ("ssa.jsonl.gz line 17", "prune-applyset step 3 invocation 0"); `reason` is one line that says

@@ -5,13 +5,12 @@ An exception names its families and cases; a case of another name disagrees as a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from applyviz.conformance.cases import CaseResult
 
 
-@dataclass(frozen=True)
-class NamedException:
+class NamedException(Struct, frozen=True):
     """Cases of some families that may disagree, by the beginnings of their names, and why."""
 
     families: tuple[str, ...]

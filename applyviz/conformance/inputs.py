@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
 import yaml
+from msgspec import Struct, field
 
 from applyviz.conformance.invocations import SeenDefinitions, read_env, read_files
 from applyviz.conformance.recorded import RecordedCluster, follow_applies
@@ -24,6 +24,7 @@ from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.exchange import JSON, Answer, Request
 from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER, LAST_APPLIED
 from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, get_at
 from applyviz.engine.planning.model import placeholders
 from applyviz.engine.planning.model.plan import PlannedObject, PlannedSet
@@ -53,8 +54,7 @@ _APPLIED = ("smp3", "ssa")
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
-@dataclass(frozen=True)
-class ApplyInput:
+class ApplyInput(Struct, frozen=True, dict=True):  # the dict keeps what is built once
     """What a cluster holds, and the manifests that are applied to it.
 
     - `before`: manifests that were applied first, each with its mode; `live`: objects as the cluster returns them.
@@ -168,8 +168,7 @@ class HeldCluster:
         return not change.error and not change.conflicts
 
 
-@dataclass(frozen=True)
-class Planned:
+class Planned(Struct, frozen=True):
     """One object of an input as planned in one mode with one certainty, and the cluster that it was planned against.
 
     - `name`: the input, the object, mode and certainty.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from applyviz.conformance.stories import Invocation, Story, StoryExchange, StoryStep
 from applyviz.engine.manifests.documents import ParsedFile
 from applyviz.engine.manifests.limits import ReadLimits
 from applyviz.engine.manifests.parse import parse_manifests
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.requests.argv import ApplyCommand
 from applyviz.engine.requests.flow import Catalog

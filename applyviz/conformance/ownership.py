@@ -12,7 +12,6 @@ import gzip
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from applyviz.conformance.cases import CaseResult
@@ -20,6 +19,7 @@ from applyviz.conformance.stories import NOW
 from applyviz.engine.objects.errors import ConflictError, OwnershipError
 from applyviz.engine.objects.golang import read_integer
 from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, is_same_json
 from applyviz.engine.ownership import migrate, server_side, updates
 from applyviz.engine.schema.builtin import bundled

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.engine.explain.fields import CHANGING
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason
@@ -33,8 +34,7 @@ _KEPT = frozenset({FieldOperation.KEPT, FieldOperation.NOT_REMOVED, FieldOperati
 _WORKLOADS = frozenset({"Deployment", "StatefulSet", "DaemonSet"})
 
 
-@dataclass(frozen=True, slots=True)
-class Truth:
+class Truth(Struct, frozen=True):
     """The recorded outcome of one object: before and after (None: absent), the refusal, any deletion in between.
 
     - `is_cut`: it was deleted to be created again, and kubectl did not wait for that.
@@ -50,8 +50,7 @@ class Truth:
     is_half_migrated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PlanVerdict:
+class PlanVerdict(Struct, frozen=True):
     """The difference between a plan and the truth ("" if none); fields covered, with and without caveats."""
 
     reason: str = ""

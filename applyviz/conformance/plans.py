@@ -9,8 +9,10 @@ recorded answer to the same write. A case is one object of one invocation. Invoc
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct
 
 from applyviz.conformance.cases import CaseResult
 from applyviz.conformance.invocations import read_env, read_files
@@ -22,6 +24,7 @@ from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.known_names import LAST_APPLIED
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
 from applyviz.engine.ownership.client_side import find_managers
 from applyviz.engine.planning.model.plan import PlannedObject, PlannedSet, PlanProblem
@@ -113,8 +116,7 @@ class _Recorded:
         return own and (request.method == "DELETE" or request.purpose == "try")
 
 
-@dataclass(frozen=True, slots=True)
-class _Scene:
+class _Scene(Struct, frozen=True):
     """One invocation of kubectl at its time in the story."""
 
     story: Story

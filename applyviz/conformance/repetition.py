@@ -7,12 +7,12 @@ does not count.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from applyviz.conformance import covering
 from applyviz.conformance.inputs import HeldCluster, Planned
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.exchange import JSON_PATCH, Request
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.requests.client_side import apply_client_side
 from applyviz.engine.requests.members import place_member

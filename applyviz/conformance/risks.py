@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from applyviz.conformance import (
     covering,
@@ -84,8 +85,7 @@ _OF_ENDINGS = frozenset({"prune", "terminating"})
 _EMPTY: tuple[JSONValue, ...] = (None, {}, [], "")
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(Struct, frozen=True, dict=True):  # the dict keeps what is built once
     """The facts about one planned object."""
 
     planned: Planned

@@ -7,8 +7,9 @@ it asks the read models that the page and the API render, as they do for a perso
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONValue
@@ -16,8 +17,7 @@ from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.requests.options import ApplyOptions
 
 
-@dataclass(frozen=True, slots=True)
-class ShownRow:
+class ShownRow(Struct, frozen=True):
     """One row: its field, the operation, the rule and the sentence; values as text, None where there is none.
 
     - `is_masked`: the texts are marks in place of a secret.
@@ -32,8 +32,7 @@ class ShownRow:
     is_masked: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ShownDocument:
+class ShownDocument(Struct, frozen=True):
     """One of the four versions as its lines, and how many of them are marked as different."""
 
     text: str
@@ -41,8 +40,7 @@ class ShownDocument:
     is_whole: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class ShownObject:
+class ShownObject(Struct, frozen=True):
     """One object on the page and in the API.
 
     - `changes` and `defaults`: the rows below *Changes* and *Server defaults*; `scroll`: the paths in the scroll of all

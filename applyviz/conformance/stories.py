@@ -9,9 +9,10 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.golang import read_integer
@@ -21,8 +22,7 @@ NOW = "2026-06-01T00:00:00Z"
 """The moment at which stories and cases are judged that name none."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoryExchange:
+class StoryExchange(Struct, frozen=True):
     """One HTTP request and its answer; `text` is the request's body as it was sent, when it was no JSON
     or lost something when parsed."""
 
@@ -42,8 +42,7 @@ class StoryExchange:
         return self.method in ("POST", "PUT", "PATCH", "DELETE")
 
 
-@dataclass(frozen=True, slots=True)
-class Invocation:
+class Invocation(Struct, frozen=True):
     """One kubectl that a step started, with the files at that time and its own exchanges in order.
 
     `folder` is its working directory, relative to the story's own ("" there); `asks_for_kinds` if it refreshed its
@@ -61,8 +60,7 @@ class Invocation:
     asks_for_kinds: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class StoryStep:
+class StoryStep(Struct, frozen=True):
     """One shell command, its output, and all of its exchanges (also those outside of an invocation)."""
 
     number: int
@@ -75,8 +73,7 @@ class StoryStep:
     files: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Story:
+class Story(Struct, frozen=True):
     """A whole recording."""
 
     name: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.conformance.planchecks import Truth
 from applyviz.conformance.recorded import RecordedKey, key_of
@@ -16,8 +17,7 @@ from applyviz.engine.schema.model import Resource
 from applyviz.sandbox.storage.routing import parse_path
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Struct, frozen=True):
     """The index of a change among several of one object, from 0: the parent of an ApplySet is written twice."""
 
     number: int = 0

@@ -9,17 +9,17 @@ error.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Literal
+
+from msgspec import Struct
 
 ShopVersion = Literal["v1", "v2", "trial"]
 ChannelState = Literal["installed", "offered"]
 
 
-@dataclass(frozen=True, slots=True)
-class DemoMaterial:
+class DemoMaterial(Struct, frozen=True):
     """The files of the demo, by name.
 
     - `first`, `second`: the versions of the shop; `trial`: the service that cannot start.

@@ -12,7 +12,8 @@ server. Examples name only what they are about, so what the server had filled in
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from applyviz.engine.manifests.documents import ManifestDocument, ObjectPatch
 from applyviz.engine.manifests.parse import parse_manifests
@@ -24,6 +25,7 @@ from applyviz.engine.objects.exchange import APPLY_PATCH, Request
 from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER, LAST_APPLIED
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, get_at
 from applyviz.engine.ownership import managed_fields, migrate, server_side, updates
 from applyviz.engine.planning.simulation.dry_run_result import describe_conflicts, describe_refusal
@@ -45,8 +47,7 @@ _EPOCH = "2026-01-01T00:00:{:02d}Z"
 _SERVER_FIELDS = ("managedFields", "creationTimestamp", "generation")
 
 
-@dataclass(frozen=True, slots=True)
-class Answers:
+class Answers(Struct, frozen=True):
     """The answers of an example; absent parts are None or empty.
 
     `owners` is one line per field owner: name, operation, subresource and its fields; `managed` is the same as a server

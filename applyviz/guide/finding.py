@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
+
+from msgspec import Struct
 
 from applyviz.guide import library
 from applyviz.guide.library import Entry
@@ -19,16 +20,14 @@ _WEIGHTS = (8, 4, 2, 1)
 _MARKS = re.compile(r"[`*]|\]\([^)]*\)|(?<![\w])\[")
 
 
-@dataclass(frozen=True, slots=True)
-class FoundPage:
+class FoundPage(Struct, frozen=True):
     """A page that has every word, and the sentence or row of its prose with the first one; "" if only examples do."""
 
     entry: Entry
     excerpt: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Texts:
+class _Texts(Struct, frozen=True):
     entry: Entry
     keywords: tuple[str, ...]
     parts: tuple[str, ...]

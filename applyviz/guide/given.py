@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.requests.options import SERVER_SIDE_MANAGER, ApplyMode
 
 
-@dataclass(frozen=True, slots=True)
-class PlaygroundQuery:
+class PlaygroundQuery(Struct, frozen=True):
     """One question to the playground.
 
     - `owners` has one line per field owner (`applyviz.guide.owned`); `crds` define custom resources.
@@ -42,8 +44,7 @@ class PlaygroundQuery:
         return cls(**{**data, "mode": ApplyMode(data["mode"])})
 
 
-@dataclass(frozen=True, slots=True)
-class PlaygroundQueryProblem:
+class PlaygroundQueryProblem(Struct, frozen=True):
     """A problem in one input text: the name of its field in `PlaygroundQuery`, and a message.
 
     - `document`: the object of the text that it is about, from 0. Its line follows from the text that the person wrote;

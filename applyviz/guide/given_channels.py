@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.schema.builtin import RELEASE
@@ -13,8 +15,7 @@ HEADER = "# File: "
 """The beginning of the line before each manifest of an addon: the name of its file follows."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChannelQuery:
+class ChannelQuery(Struct, frozen=True):
     """One question about a channel.
 
     - `manifests`: files of addons, each below its header; `cluster`: the namespaces with their records, other objects,

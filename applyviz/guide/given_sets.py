@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from applyviz.engine.objects.errors import ManifestError
 from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.requests.argv import parse_apply
 from applyviz.engine.requests.flags import UsageError
@@ -27,8 +30,7 @@ class SetTask(StrEnum):
     DELETE = SetAction.DELETE.value
 
 
-@dataclass(frozen=True, slots=True)
-class SetQuery:
+class SetQuery(Struct, frozen=True):
     """One question about a set.
 
     - `before`: the manifests of the last apply, with the same options; `cluster`: the other objects of the cluster.

@@ -9,8 +9,9 @@ that own last-applied; where the annotation is gone, it moves nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from applyviz.engine.objects.errors import ApplyVizError, Conflict, ConflictError
 from applyviz.engine.objects.exchange import APPLY_PATCH, Answer, Request
@@ -26,8 +27,7 @@ from applyviz.sandbox.api.estimates import EstimatingServer
 _MOMENT = "2026-01-01T00:00:00Z"
 
 
-@dataclass(frozen=True, slots=True)
-class KubectlDifference:
+class KubectlDifference(Struct, frozen=True):
     """Where kubectl differs from applyviz.
 
     - `conflicts`: those that stop kubectl.

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from msgspec import Struct
 
 from applyviz.guide.pages import Example, Page, parse_page
 
@@ -20,8 +21,7 @@ _ROW = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One page, the question that it answers, and the words by which people look for it."""
 
     page: Page

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from threading import BoundedSemaphore
+
+from msgspec import Struct
 
 from applyviz.engine.objects.values import JSONObject
 from applyviz.guide.given import PlaygroundQuery, PlaygroundQueryError, PlaygroundQueryProblem
@@ -23,8 +24,7 @@ VISITOR_BYTES = 64 * 1024
 BUSY = "very many people are asking just now; ask again in a moment"
 
 
-@dataclass(frozen=True, slots=True)
-class Pool:
+class Pool(Struct, frozen=True):
     """The slots of one group of people; `wait_seconds` is the longest wait for a slot."""
 
     turns: BoundedSemaphore

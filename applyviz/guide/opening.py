@@ -6,13 +6,13 @@ the earlier writes is live, with its field owners as lines.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 
 from applyviz.engine.diff.yaml_text import render_yaml
 from applyviz.engine.objects.errors import ManifestError
 from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER
 from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.guide.answers import compute_answers, read_object

@@ -13,8 +13,9 @@ stores them), `conflict`, `read` and `prints` are answers. The caller reads the 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 _HEADING = re.compile(r"^## Example: (?P<title>.+)$", re.MULTILINE)
 _TITLE = re.compile(r"^# (?P<title>.+)$", re.MULTILINE)
@@ -73,8 +74,7 @@ _GIVEN = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """One fenced block: its part, its further words (manager, `force`), and its text."""
 
     part: PagePart
@@ -82,8 +82,7 @@ class Block:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
+class Example(Struct, frozen=True):
     """One worked example: its title, the prose around its blocks, and the blocks in order."""
 
     title: str
@@ -105,8 +104,7 @@ class Example:
         return tuple(b for b in self.blocks if b.part.is_step)
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """One page: its name in addresses, title, its first sentence, the rule, and the examples."""
 
     name: str

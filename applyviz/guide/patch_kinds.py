@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from itertools import islice
+
+from msgspec import Struct
 
 from applyviz.engine.diff.embedded import names_secret
 from applyviz.engine.diff.yaml_text import render_yaml
@@ -21,6 +22,7 @@ from applyviz.engine.manifests.patch_documents import write_patch
 from applyviz.engine.merge import patches
 from applyviz.engine.objects.errors import MergeError
 from applyviz.engine.objects.exchange import STRATEGIC_MERGE_PATCH
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, JSONValue, is_same_json
 from applyviz.engine.planning.model.server_managed import drop_server_managed
 from applyviz.engine.schema.model import KindSchema
@@ -30,8 +32,7 @@ from applyviz.guide.playground import explain, read
 _MOST_OPERATIONS = 40
 
 
-@dataclass(frozen=True, slots=True)
-class PatchKind:
+class PatchKind(Struct, frozen=True):
     """What a patch does as one type.
 
     - `body`: as it is sent; `is_derived`: applyviz calculated it from the result of the patch.

@@ -11,7 +11,8 @@ from __future__ import annotations
 import secrets
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from applyviz.engine.channels.reading import take_channel_apart
 from applyviz.engine.diff.masking import MaskPolicy, is_masked, mask
@@ -31,6 +32,7 @@ from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.objects.context import PlanningContext
@@ -84,8 +86,7 @@ class _UnknownKinds:
         return ()
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(Struct, frozen=True):
     """The texts, parsed to objects."""
 
     document: ManifestDocument

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
+
+from msgspec import Struct
 
 from applyviz.engine.manifests.documents import ManifestDocument, ParsedFile
 from applyviz.engine.objects.errors import ApplyVizError, ManifestError
 from applyviz.engine.objects.exchange import JSON, MERGE_PATCH, Answer, Request
 from applyviz.engine.objects.known_names import SERVER_WRITTEN
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.planning.model import placeholders
 from applyviz.engine.planning.model.plan import PlannedObject
@@ -39,8 +41,7 @@ _CREATED = ("CustomResourceDefinition", "Namespace")
 _CHOSEN = SERVER_WRITTEN - {"managedFields"}
 
 
-@dataclass(frozen=True, slots=True)
-class StoredObject:
+class StoredObject(Struct, frozen=True):
     """One object that the cluster was given: its reference, its uid, its path, and what it is."""
 
     ref: ObjectRef

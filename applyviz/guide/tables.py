@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import yaml
+from msgspec import Struct
 
 from applyviz.engine.merge import patches
 from applyviz.engine.objects.errors import ManifestError
@@ -30,8 +30,7 @@ _NOW = "2026-01-01T00:00:59Z"
 ABSENT = "—"
 
 
-@dataclass(frozen=True, slots=True)
-class MergeCase:
+class MergeCase(Struct, frozen=True):
     """One row: the values of the field as text, and what the engine computes; `ABSENT` where there is no field.
 
     - `expected`: the recorded patch and result.
@@ -45,8 +44,7 @@ class MergeCase:
     expected: tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class MergeTable:
+class MergeTable(Struct, frozen=True):
     """A table: the kind and the path of its field, the rest of the object as text, and its rows."""
 
     kind: str

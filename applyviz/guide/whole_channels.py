@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from applyviz.engine.channels.choosing import choose, find_faults
 from applyviz.engine.channels.model import KOPS_MANAGER, Addon, ChannelPlan
@@ -19,6 +20,7 @@ from applyviz.engine.diff.yaml_text import render_yaml
 from applyviz.engine.manifests.documents import ManifestDocument, ParsedFile
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import get_at
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.planning.objects.context import PlanningContext
@@ -39,8 +41,7 @@ _KIND = GroupVersionKind("", "", KIND)
 NO_CHANNEL = "expected a document of kind Addons without apiVersion"
 
 
-@dataclass(frozen=True, slots=True)
-class AddonFile:
+class AddonFile(Struct, frozen=True):
     """The manifest of an addon: its text and its objects."""
 
     text: str
@@ -52,8 +53,7 @@ class AddonFile:
         return any(is_masked(document.obj) for document in self.parsed.documents)
 
 
-@dataclass(frozen=True, slots=True)
-class ChannelTexts:
+class ChannelTexts(Struct, frozen=True):
     """The texts of a question, parsed."""
 
     document: ManifestDocument
@@ -62,8 +62,7 @@ class ChannelTexts:
     cluster: ParsedFile
 
 
-@dataclass(frozen=True, slots=True)
-class ChannelAnswer:
+class ChannelAnswer(Struct, frozen=True):
     """The choice for each addon, the rows of those whose manifests are given, and what keeps them from being recorded.
 
     - `files`: the names of the manifests that are given; `masked`: those whose hash is not checked.

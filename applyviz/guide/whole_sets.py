@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
+
+from msgspec import Struct
 
 from applyviz.engine.diff.masking import MaskPolicy, mask
 from applyviz.engine.diff.yaml_text import render_yaml
@@ -19,6 +20,7 @@ from applyviz.engine.objects.errors import ApplyVizError, SchemaError
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.known_names import FOREGROUND
 from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.planning.model.plan import DELETIONS, Operation, PlannedObject, PlannedSet, StayReason
 from applyviz.engine.planning.objects.context import EarlierRun, PlanningContext
@@ -58,8 +60,7 @@ class SetOutcome(StrEnum):
     REFUSED = "refused"
 
 
-@dataclass(frozen=True, slots=True)
-class SetRow:
+class SetRow(Struct, frozen=True):
     """One object and what becomes of it.
 
     - `is_planned`: the plan deletes it itself; `is_ended`: by a write that ends a deletion that had begun; `is_parent`:
@@ -85,8 +86,7 @@ class SetRow:
         return self.finalizers == (FOREGROUND,)
 
 
-@dataclass(frozen=True, slots=True)
-class SetAnswer:
+class SetAnswer(Struct, frozen=True):
     """The rows, those that go first, and the problems of the set, which keep everything from being pruned."""
 
     rows: tuple[SetRow, ...]
@@ -208,8 +208,7 @@ def _lost_owner(stored: StoredObject, now: JSONObject) -> bool:
     return len(after) < len(before)
 
 
-@dataclass(frozen=True, slots=True)
-class _Ended:
+class _Ended(Struct, frozen=True):
     """The objects after the deletions; `going` are being deleted, or gone."""
 
     now: Mapping[str, JSONObject | None]

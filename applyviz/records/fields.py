@@ -7,7 +7,6 @@ requests go by them: a credential opens only for the cluster, repository or obje
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.query_utils import DeferredAttribute
 
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.records.sealing import Sealed, Unsealed
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass
 from inspect import signature
 from typing import Generic, TypeAlias, TypeVar
 
@@ -16,6 +15,7 @@ from django.db.models.expressions import Expression
 from django.db.models.query import FlatValuesListIterable, ModelIterable, QuerySet, ValuesListIterable
 from django.db.models.sql import Query
 from django.db.models.sql.compiler import SQLCompiler
+from msgspec import Struct
 
 M = TypeVar("M", bound=models.Model)
 Row = TypeVar("Row")
@@ -63,8 +63,7 @@ class _WrittenQuery(Query):
         return self.written
 
 
-@dataclass(frozen=True, slots=True)
-class _Written(Generic[M, Row]):
+class _Written(Struct, Generic[M, Row], frozen=True):
     """A query with its SQL; `indices` says which parameter of the SQL is which parameter of the query."""
 
     rows: QuerySet[M, Row]

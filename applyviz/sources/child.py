@@ -10,9 +10,9 @@ import resource
 import signal
 import sys
 import time
-from dataclasses import dataclass
 
 import msgspec
+from msgspec import Struct
 
 from applyviz.engine.objects.errors import SourceError
 from applyviz.sources.fork_server import NOT_STARTED, SERVERS
@@ -22,8 +22,7 @@ ERROR_ROW = frozenset(("error",))
 """The row of a child that says why it has no answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChildLimits:
+class ChildLimits(Struct, frozen=True):
     """The resource limits of one child, and the number of broken files after which the rest is refused."""
 
     memory_bytes: int = 512 * 1024 * 1024

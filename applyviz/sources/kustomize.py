@@ -6,10 +6,9 @@ host (`rendering`).
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from applyviz.engine.diff.given_credentials import hide_credentials, list_credentials
 from applyviz.engine.objects.errors import SourceError
+from applyviz.engine.objects.structs import replace
 from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.sources.kustomization import check_kustomization
 from applyviz.sources.rendering.choose import Runner, run_here

@@ -5,10 +5,9 @@ kubectl would send it; here it would stop the plan much later, with a worse reas
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from applyviz.engine.manifests.documents import DocumentProblem, ManifestDocument, ParsedFile, PlainPath, to_field_path
 from applyviz.engine.objects.paths import FieldPath, render_path
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONValue
 
 _SHOWN = "\N{SYMBOL FOR NULL}"

@@ -20,6 +20,7 @@ from typing import TypeAlias
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 import urllib3
+from msgspec import Struct
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from applyviz.engine.objects.errors import SourceError
@@ -47,8 +48,7 @@ def resolve_name(host: str, port: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
-@dataclass(frozen=True, slots=True)
-class FetchPolicy:
+class FetchPolicy(Struct, frozen=True):
     """The URLs that may be fetched, and their limits.
 
     - `internal`: origins such as `https://git.example:8443` or `http://127.0.0.1:8080` whose addresses need not be
@@ -65,8 +65,7 @@ class FetchPolicy:
     failure_seconds: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class FetchTarget:
+class FetchTarget(Struct, frozen=True):
     """A parsed address; `is_internal`: the operator allows its origin."""
 
     url: str

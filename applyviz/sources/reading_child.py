@@ -9,7 +9,6 @@ from __future__ import annotations
 import gc
 import json
 import sys
-from dataclasses import fields
 from typing import BinaryIO
 
 from applyviz.engine.channels.reading import take_channel_apart
@@ -41,8 +40,7 @@ def main(source: BinaryIO, target: BinaryIO) -> None:
     header = json.loads(source.readline())
     gc.disable()  # a short-lived process does not need collection
     limit_self(header["memory_bytes"], header["cpu_seconds"])
-    known = {field.name for field in fields(ReadLimits)}
-    limits = ReadLimits(**{k: v for k, v in header["limits"].items() if k in known})
+    limits = ReadLimits(**{k: v for k, v in header["limits"].items() if k in ReadLimits.__struct_fields__})
     for name, size in header["files"]:
         target.write(_answer(name, source.read(size), limits, header["answer_bytes"]))
         target.flush()

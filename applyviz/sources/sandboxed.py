@@ -14,11 +14,12 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 
 import yaml
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from applyviz.engine.manifests.documents import DocumentProblem, ParsedFile
 from applyviz.engine.manifests.limits import DEFAULT_LIMITS, ReadLimits
@@ -37,8 +38,7 @@ _TOO_MUCH = "reading it needs more memory or a deeper stack than is allowed"
 _MALFORMED = "it cannot be read: the process that parses manifests gave no valid answer"
 
 
-@dataclass(frozen=True, slots=True)
-class ReadFiles:
+class ReadFiles(Struct, frozen=True):
     """The parsed files of a bundle, in order.
 
     - `lines`: what the child answered for each; None unless it gave a valid answer for all, because limits of time

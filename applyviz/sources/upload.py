@@ -11,8 +11,9 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
+
+from msgspec import Struct
 
 from applyviz.engine.objects.errors import SourceError
 from applyviz.engine.requests.inputs import EXTENSIONS
@@ -25,8 +26,7 @@ class NoManifestsError(SourceError):
     """None of the files is one that kubectl would read."""
 
 
-@dataclass(frozen=True, slots=True)
-class UploadLimits:
+class UploadLimits(Struct, frozen=True):
     """The limits of one upload.
 
     - `total_bytes`: of all manifests that are kept; `given_bytes`: of everything that is sent.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 import pytest
 from django.test import Client
 
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.guide import limited, playground, whole_channels, whole_sets
 from applyviz.guide.given import PlaygroundQuery, PlaygroundQueryError, PlaygroundQueryProblem

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from applyviz.conformance.report import Report, render_report
 from applyviz.conformance.stories import load_story
 from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.objects.errors import Conflict
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.planning.sets.planner import SetPlanner
 from applyviz.engine.risks.model import Risk, RiskLevel

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from applyviz.conformance import reasons
 from applyviz.conformance.inputs import ApplyInput, Planned, plan_all, read_documents
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.web.management.presenting import present
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from applyviz.conformance import risks
 from applyviz.conformance.inputs import ApplyInput, Planned, plan_all, read_documents
 from applyviz.engine.objects.paths import fields
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.risks.admission import ADMISSION_CHANGED
 from applyviz.engine.risks.immutable import IMMUTABLE_FIELD

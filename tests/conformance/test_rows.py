@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from applyviz.conformance import covering, reasons, rows
 from applyviz.conformance.inputs import ApplyInput, Planned, plan_all, read_documents
 from applyviz.conformance.shown import ShownObject
 from applyviz.engine.objects.paths import key, render_path
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Replacement
 from applyviz.web.management.presenting import present

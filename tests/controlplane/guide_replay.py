@@ -12,7 +12,7 @@ import tempfile
 import time
 import urllib.parse
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from applyviz.engine.objects.exchange import APPLY_PATCH, JSON_PATCH, Answer
 from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, MutableObject, clone, get_at
 from applyviz.engine.ownership import managed_fields, migrate
 from applyviz.engine.planning.simulation.dry_run_result import describe_refusal

@@ -10,11 +10,12 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from applyviz.engine.objects.lookups import ABSENT, find_value
 from applyviz.engine.objects.paths import FieldPath
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import is_same_json
 from applyviz.engine.schema.walk import MISSING
 from applyviz.engine.schema.walk import find_value as find_leaf

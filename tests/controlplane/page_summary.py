@@ -7,11 +7,11 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from django.test.html import Element
 
 from applyviz.engine.objects.lookups import ABSENT
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONValue, get_at, is_same_json
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.planning.model.resources import sum_resources

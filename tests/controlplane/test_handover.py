@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import pytest
@@ -20,6 +20,7 @@ import pytest
 from applyviz.clusters import connect
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.ownership.managed_fields import read_owners
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.records.enums import Outcome

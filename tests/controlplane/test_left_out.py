@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Prune, PruneMode
 from applyviz.records.enums import Outcome

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 
 from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Prune, PruneMode
 from tests.controlplane.controlplane import ControlPlane, run_kubectl
 from tests.controlplane.product import Product

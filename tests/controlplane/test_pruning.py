@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER, PART_OF
 from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.requests.applyset import Parent
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Prune, PruneMode
 from applyviz.engine.requests.prune import DEFAULT_ALLOWLIST

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 
 import pytest
 from django.urls import reverse
 
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Replacement
 from applyviz.records.enums import Outcome, RunState

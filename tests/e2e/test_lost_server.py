@@ -14,12 +14,12 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
+from applyviz.engine.objects.structs import replace
 from tests.e2e.conftest import PATIENCE, ROOT, STOP_SECONDS, Product, open_page, wait_until_ready
 from tests.ports import free_port
 

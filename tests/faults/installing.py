@@ -10,11 +10,12 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import redis as client
 
+from applyviz.engine.objects.structs import replace
 from tests.faults.apiserver import ApiServer
 from tests.faults.checker import find_violations
 from tests.faults.durable import Durable

@@ -8,12 +8,13 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from applyviz import sealing_keys
 from applyviz.engine.objects.exchange import APPLY_PATCH, JSON, MERGE_PATCH, Request
+from applyviz.engine.objects.structs import replace
 from tests.faults.apiserver import ApiServer
 from tests.faults.durable import Durable
 from tests.faults.fork_server import ROOT, Forge

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -17,6 +16,7 @@ from django.utils import timezone
 from applyviz.clusters import connect
 from applyviz.clusters.writer import ClusterWriter
 from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model import placeholders
 from applyviz.records.enums import AuditAction, Outcome, RunState
 from applyviz.records.models import ApplyRun, Approval, AuditEntry, Cluster, ObjectResult

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 import signal
-from dataclasses import replace
 
 import pytest
 
+from applyviz.engine.objects.structs import replace
 from tests.faults.apiserver import ApiServer
 from tests.faults.checker import find_violations
 from tests.faults.kill_trials import config_map, wait_until_halted

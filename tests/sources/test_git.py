@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import socket
-from dataclasses import replace
 
 import msgspec
 import pytest
 from dulwich.objects import Commit, Tree
 
 from applyviz.engine.objects.errors import SourceError
+from applyviz.engine.objects.structs import replace
 from applyviz.sources import kustomize
 from applyviz.sources.bundle import BundledFile
 from applyviz.sources.git import addresses, fetching, tree

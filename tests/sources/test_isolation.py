@@ -142,7 +142,7 @@ def test_disk_cannot_be_filled(tmp_path: Path) -> None:
 
 
 def test_one_file_cannot_be_larger_than_the_disk() -> None:
-    limits = RenderLimits(**{**{n: getattr(QUICK, n) for n in QUICK.__slots__}, "disk_bytes": 1024**2})
+    limits = RenderLimits(**{**{n: getattr(QUICK, n) for n in QUICK.__struct_fields__}, "disk_bytes": 1024**2})
     found = attack("line=$(printf '%65536s' x); while echo \"$line\" >> /tmp/x; do :; done; echo ended", limits)
 
     assert found.output == b"ended\n" or found.code < 0

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
 from applyviz.engine.explain.reasons import FieldOperation
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.web.reviews.pages.plan_overview import read_plan
 from applyviz.web.reviews.pages.search.field_lines import read_lines

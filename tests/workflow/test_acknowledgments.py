@@ -1,12 +1,11 @@
 """High risks are acknowledged: by a person, for what happens to an object or by the whole plan, on record."""
 
-from dataclasses import replace
-
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.deletions import DELETED, REPLACED
 from applyviz.engine.risks.model import Risk, RiskLevel

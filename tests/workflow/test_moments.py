@@ -1,11 +1,10 @@
 """A page reads each row once; a use case reads it again as soon as anything was written."""
 
-from dataclasses import replace
-
 import pytest
 from django.db import DatabaseError, connection, transaction
 
 from applyviz import moments
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.deletions import DELETED
 from applyviz.engine.risks.model import Risk, RiskLevel

@@ -1,9 +1,8 @@
 """Where a review stands: one answer for one plan and for many, through all that can happen to it."""
 
-from dataclasses import replace
-
 import pytest
 
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.deletions import DELETED
 from applyviz.engine.risks.model import Risk, RiskLevel

@@ -1,11 +1,11 @@
 """Policies: which hold, the strictest of them, when plans may run, versions that nobody changes."""
 
-from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import fields
 
 from applyviz.engine.risks.planning.whole import MANY_OBJECTS
 from applyviz.records.enums import AuditAction, Role

@@ -1,9 +1,8 @@
 """Decisions on conflicts: three ways out, one field and field manager each, carried by later plans."""
 
-from dataclasses import replace
-
 import pytest
 
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import AuditAction, RunState

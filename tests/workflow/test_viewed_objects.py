@@ -1,10 +1,9 @@
 """Ticks per person and digest, and risks that must be opened."""
 
-from dataclasses import replace
-
 import pytest
 
 from applyviz.engine.objects.errors import PlanError
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import Risk, RiskLevel
 from applyviz.engine.risks.removals import REMOVAL_WILL_NOT_HAPPEN

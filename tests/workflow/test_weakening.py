@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
 from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import fields
 
 from applyviz.engine.objects.kinds import EVERY_KIND
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.risks.deletions import DELETED
 from applyviz.workflow.foundation.grant_scopes import Scope
 from applyviz.workflow.policies.owners import OwnerOf, OwnerRule

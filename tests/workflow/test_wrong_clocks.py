@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -11,6 +10,7 @@ from applyviz import clock
 from applyviz.clusters import sandbox
 from applyviz.clusters.server_clock import compare_clocks, read_date
 from applyviz.engine.objects.exchange import JSON, Request
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.records.enums import FindingSort, Outcome
 from applyviz.records.models import ClusterScan, JournalEntry, LiveFinding, ObjectResult

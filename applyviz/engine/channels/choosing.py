@@ -16,7 +16,6 @@ import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 
 from applyviz.engine.channels.model import (
     ANNOTATION_PREFIX,
@@ -35,6 +34,7 @@ from applyviz.engine.channels.versions import (
     read_addon_version,
     read_cluster_version,
 )
+from applyviz.engine.objects.structs import replace
 
 _UPDATES = {
     AddonReason.GREATER_VERSION: AddonAction.UPDATE,

@@ -7,8 +7,9 @@ exactly the addons that were reviewed, whatever their annotations say by then.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from applyviz.engine.objects.errors import SourcePosition
 
@@ -52,8 +53,7 @@ class AddonReason(StrEnum):
     WRONG_HASH = "wrong-hash"
 
 
-@dataclass(frozen=True, slots=True)
-class PrunedKind:
+class PrunedKind(Struct, frozen=True):
     """One kind that an addon prunes: where (no namespaces: everywhere), and which objects of it."""
 
     group: str = ""
@@ -68,8 +68,7 @@ class PrunedKind:
         return f"{self.kind}.{self.group}" if self.group else self.kind
 
 
-@dataclass(frozen=True, slots=True)
-class Addon:
+class Addon(Struct, frozen=True):
     """One entry of a channel.
 
     - `manifest`: a path relative to the channel, or an address; `file`: the name of that file in the source.
@@ -98,8 +97,7 @@ class Addon:
         return f"{ANNOTATION_PREFIX}{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class AddonRecord:
+class AddonRecord(Struct, frozen=True):
     """The annotation of an addon: what is installed, and the channel that it came from."""
 
     id: str = ""
@@ -109,16 +107,14 @@ class AddonRecord:
     channel: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AddonFault:
+class AddonFault(Struct, frozen=True):
     """Why an entry cannot be planned; `manifest_hash` is that of the file that is there, "" without one."""
 
     reason: AddonReason
     manifest_hash: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AddonPlan:
+class AddonPlan(Struct, frozen=True):
     """The choice for one entry of a channel; `installed` is None without a readable annotation.
 
     - `preferred`: the entry of the same name that counts in place of this one, or of this record.
@@ -155,8 +151,7 @@ class AddonPlan:
         return self.action is AddonAction.UPDATE and bool(self.addon.needs_rolling_update)
 
 
-@dataclass(frozen=True, slots=True)
-class ChannelPlan:
+class ChannelPlan(Struct, frozen=True):
     """The choice for a whole channel, in its order.
 
     - `location`: the address or the file name of the channel, as the records name it.

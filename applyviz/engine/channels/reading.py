@@ -10,7 +10,6 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,6 +17,7 @@ from applyviz.engine.channels.model import Addon, PrunedKind
 from applyviz.engine.channels.versions import RangeError, read_addon_version
 from applyviz.engine.manifests.documents import DocumentProblem, ManifestDocument, ParsedFile, PlainPath, to_field_path
 from applyviz.engine.objects.errors import ManifestError
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, get_at
 
 KIND = "Addons"

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any
+
+from msgspec import Struct
 
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.golang import is_digits
@@ -82,8 +83,7 @@ def _rank_release(text: str) -> tuple[tuple[int, int, str], ...]:
     return tuple((0, int(part), "") if is_digits(part) else (1, 0, part) for part in parts)
 
 
-@dataclass(frozen=True, slots=True)
-class _Condition:
+class _Condition(Struct, frozen=True):
     sign: str
     version: Key
 

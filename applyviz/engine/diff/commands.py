@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 VALUE = r"(\"[^\"\n]{1,4096}\"|'[^'\n]{1,4096}'|[^\s\"';&|,)}]{1,4096})"
 """A value in a text, with or without quotes."""
 
 
-@dataclass(frozen=True, slots=True)
-class SoughtForm:
+class SoughtForm(Struct, frozen=True):
     """An expression, and texts in small letters of which everything that it matches contains one."""
 
     expression: re.Pattern[str]

@@ -15,6 +15,8 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from msgspec import Struct
+
 from applyviz.engine.diff.spelled_bytes import is_escaped, is_spelled, list_bytes, list_unescaped
 
 _SHORTEST = 16
@@ -51,16 +53,14 @@ _FIRST_PIECE = 4 * 1024
 _MOST_MEMBERS = 256  # each copies what follows it
 
 
-@dataclass(frozen=True, slots=True)
-class DecodedText:
+class DecodedText(Struct, frozen=True):
     """The texts in a text, outermost first; `is_whole` False: there is more than the limits allow to decode."""
 
     texts: tuple[str, ...] = ()
     is_whole: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Pieces:
+class Pieces(Struct, frozen=True):
     """The words of a text that may be pieces of an encoded text; `surely`: those that are no word of a language."""
 
     maybe: tuple[str, ...] = ()

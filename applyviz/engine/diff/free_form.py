@@ -6,15 +6,15 @@ Lists are compared by position. DeepDiff does the comparison; the differences ar
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.schema.walk import MISSING
 
 
-@dataclass(frozen=True, slots=True)
-class FreeDifference:
+class FreeDifference(Struct, frozen=True):
     """One value that differs; a side without a value is `MISSING`. `path` consists of keys and positions."""
 
     path: tuple[str | int, ...]

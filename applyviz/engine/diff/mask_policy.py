@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import InitVar, dataclass, field
 
+from msgspec import Struct
+
 from applyviz.engine.diff.marks import is_masked
 from applyviz.engine.diff.passwords import NO_PASSWORDS, Passwords
 from applyviz.engine.diff.plain_values import PlainValues
 from applyviz.engine.objects.values import JSONObject
 
 
-@dataclass(frozen=True, slots=True)
-class MaskPolicy:
+class MaskPolicy(Struct, frozen=True):
     """The credentials that are masked besides Secrets: the built-in list, and further globs.
 
     - `has_plain`: whether the built-in list of `credentials` applies.

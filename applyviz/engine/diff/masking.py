@@ -2,19 +2,19 @@
 
 Masked is everything of a Secret besides `metadata`, `type` and `immutable`, whatever a field is called, also where a
 Secret is embedded (lists, the last-applied annotation, JSON or YAML text); credentials in plain fields, and fields that
-a policy names. The kind that the server resolved decides
-what is a Secret; claims inside the object can only add Secrets. In doubt, the value is masked. Every mask has the same
-length and a tag keyed to the plan and the path of the value, so that it reveals only whether one field of one object
-changed.
+a policy names. The kind that the server resolved decides what is a Secret; claims inside the object can only add
+Secrets. In doubt, the value is masked. Every mask has the same length and a tag keyed to the plan and the path of the
+value, so that it reveals only whether one field of one object changed.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
+
+from msgspec import Struct, field
 
 from applyviz.engine.diff import plain_names
 from applyviz.engine.diff.commands import find_arguments
@@ -52,6 +52,7 @@ from applyviz.engine.diff.repeating import Repeats, find_secrets
 from applyviz.engine.diff.tags import MaskTags, encode, name_items
 from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, canonical_json, get_at
 
 __all__ = ["DEFAULT_POLICY", "Beside", "MaskPolicy", "Masker", "find_secrets", "is_masked", "make_masker", "mask"]
@@ -119,8 +120,7 @@ def make_masker(
     return Masker(MaskTags(tag_key, scope), policy, Repeats(()), others, is_guarded, gvk, plain, gvk is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class Masker:
+class Masker(Struct, frozen=True):
     """Masks one object; `repeats` are its own secrets, `beside` the versions that a mixed object was made from.
 
     - `is_resolved`: the kind is known; without it, only what is called like a field of a Secret is one.

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
+from msgspec import Struct
+
 from applyviz.engine.diff.tags import name_items
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue
@@ -101,8 +103,7 @@ def _list_texts(value: JSONValue) -> Iterator[str]:
         yield value if isinstance(value, str) else json.dumps(value)
 
 
-@dataclass(frozen=True, slots=True)
-class Passwords:
+class Passwords(Struct, frozen=True):
     """The passwords of the kinds of a plan."""
 
     kinds: tuple[KindPasswords, ...] = ()

@@ -8,7 +8,6 @@ its path as decides that (`mask_operation`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from applyviz.engine.diff.embedded import names_secret
@@ -18,6 +17,7 @@ from applyviz.engine.diff.plain_values import PlainValues
 from applyviz.engine.objects.exchange import JSON_PATCH
 from applyviz.engine.objects.golang import read_signed
 from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, JSONValue
 
 # What names a map, and so decides what its other fields are.

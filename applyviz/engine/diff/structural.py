@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from applyviz.engine.objects.paths import FieldPath, PathElement
 from applyviz.engine.objects.quantities import read_amount
@@ -23,8 +24,7 @@ _Entries: TypeAlias = dict[PathElement, JSONValue]
 _is_texts = frozenset({str}).issuperset
 
 
-@dataclass(frozen=True, slots=True)
-class StructuralDifference:
+class StructuralDifference(Struct, frozen=True):
     """One leaf that differs; a side without a value is `MISSING`."""
 
     path: FieldPath

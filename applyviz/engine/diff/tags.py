@@ -6,7 +6,8 @@ import hashlib
 import hmac
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.engine.diff.marks import CLOSE, OPEN
 from applyviz.engine.objects.values import JSONValue
@@ -15,8 +16,7 @@ _TAG_LENGTH = 12
 Path = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class MaskTags:
+class MaskTags(Struct, frozen=True):
     """Makes masks whose tags depend on the key, the object and the path of the value."""
 
     key: bytes

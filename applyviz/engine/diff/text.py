@@ -8,9 +8,10 @@ masked.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from applyviz.engine.diff.pairing import LinePair, Pairer
 from applyviz.engine.diff.words import Part, mark_words
@@ -71,8 +72,7 @@ class TextDiffRow(NamedTuple):
         return self.after.line.more if self.after is not None else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Fold:
+class Fold(Struct, frozen=True):
     """The number of hidden rows that are equal on both sides."""
 
     count: int

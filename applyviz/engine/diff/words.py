@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import accumulate
+
+from msgspec import Struct
 
 _WORD = re.compile(r"\s+|\w+|[^\w\s]")
 _MANY_WORDS = 2_000
@@ -19,8 +20,7 @@ _MANY_LINES = 4_000
 _MOST_PAIRS = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """A part of a line: changed, or equal on both sides."""
 
     text: str
@@ -72,8 +72,7 @@ def _list_rare(old: Sequence[str], new: Sequence[str], most: int) -> dict[str, i
     return rare
 
 
-@dataclass(frozen=True, slots=True)
-class EqualRuns:
+class EqualRuns(Struct, frozen=True):
     """The equal runs of two sequences in their order: start in each, and length.
 
     - `left`: the steps that were not needed; `is_whole`: whether everything was compared.

@@ -6,8 +6,9 @@ leak a secret. Together, the reasons cover exactly the difference live → after
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from applyviz.engine.objects.errors import SourcePosition
 from applyviz.engine.objects.owners import Owner
@@ -80,8 +81,7 @@ class Reason(StrEnum):
     NOT_IN_PATCH = "not-in-patch"
 
 
-@dataclass(frozen=True, slots=True)
-class FieldReason:
+class FieldReason(Struct, frozen=True):
     """The operation on one field, and its reason.
 
     `position` is the source line of the manifest's value (line 0 if the manifest has none). `detail` holds the facts of

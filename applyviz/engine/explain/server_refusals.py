@@ -7,7 +7,8 @@ matched by the words that stay the same between versions. The first pattern that
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.engine.explain.server_sentences import SENTENCES
 
@@ -75,8 +76,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class KnownError:
+class KnownError(Struct, frozen=True):
     """One kind of error: a slug, and the sentence for people."""
 
     kind: str

@@ -8,9 +8,10 @@ owns the field, and unknown otherwise.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason, Stage
 from applyviz.engine.objects.lookups import ABSENT
@@ -58,8 +59,7 @@ class FourValues(NamedTuple):
     after: JSONValue
 
 
-@dataclass(frozen=True, slots=True)
-class ThreeWay:
+class ThreeWay(Struct, frozen=True):
     """The stations of one field and the one that won."""
 
     last_applied: Station

@@ -7,10 +7,10 @@ in their order.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from applyviz.engine.layout.model import COLUMNS, PITCH, Box, Line
 from applyviz.engine.layout.rows import list_neighbors
+from applyviz.engine.objects.structs import replace
 
 
 def _list_chains(boxes: Sequence[Box], lines: Sequence[Line]) -> list[list[int]]:

@@ -6,13 +6,16 @@ Rule: groups are below each other; in the band, groups of one row are side by si
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeAlias
+
+import msgspec
 
 from applyviz.engine.layout.band import place_band
 from applyviz.engine.layout.model import COLUMNS, TOP, Box, Line, Picture
 from applyviz.engine.layout.routes import route
 from applyviz.engine.layout.rows import place_rows
+from applyviz.engine.objects.structs import replace
 
 _HEADING = 40
 _GROUP_HEADING = 20
@@ -22,15 +25,14 @@ _NARROWEST = 2
 Placed: TypeAlias = tuple[list[Box], dict[int, int]]
 
 
-@dataclass(frozen=True, slots=True)
-class Drawing:
+class Drawing(msgspec.Struct, frozen=True):
     """A picture, the columns of its boxes, the top of its band (0 without one), and where each group begins.
 
     - `groups`: a group, its first column and its top; a part that has only one group has no heading for it.
     """
 
     picture: Picture
-    columns: dict[int, int] = field(default_factory=dict)
+    columns: dict[int, int] = msgspec.field(default_factory=dict)
     band: int = 0
     groups: tuple[tuple[int, int, int], ...] = ()
 

@@ -6,7 +6,8 @@ All coordinates are whole pixels from the top left corner. A picture is drawn at
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 COLUMNS = (20, 232, 444, 748, 960)
 """Where each column begins."""
@@ -20,8 +21,7 @@ TOP = 44
 PICTURE = 1152
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(Struct, frozen=True):
     """A box of a picture; `number` identifies it, `column` counts from 0.
 
     - `is_pill`: it is small; `has_docks`: it has a row of docks below it.
@@ -45,16 +45,14 @@ class Box:
         return DOCKED if self.has_docks else PITCH - HEIGHT + self.height
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """A line from one box to another one, by their numbers."""
 
     source: int
     target: int
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(Struct, frozen=True):
     """The positions of a picture: the top of each box, the path of each line, the total height."""
 
     tops: Mapping[int, int] = field(default_factory=dict)

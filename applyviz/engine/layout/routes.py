@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from applyviz.engine.layout.model import COLUMNS, WIDTH, Box, Line
 
@@ -152,8 +153,7 @@ def _loop(x: int, y1: int, y2: int) -> str:
     return f"M{x} {y1}C{x - 16} {y1} {x - 16} {y2} {x} {y2}"
 
 
-@dataclass(frozen=True)
-class _Router:
+class _Router(Struct, frozen=True):
     """Boxes with their places, and what is known of the room between them."""
 
     boxes: Mapping[int, Box]

@@ -8,7 +8,7 @@ a tag; libyaml ends the tag there.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from applyviz.engine.manifests.documents import PlainPath
@@ -16,6 +16,7 @@ from applyviz.engine.manifests.limits import ReadLimits
 from applyviz.engine.manifests.scalars import Scalar
 from applyviz.engine.manifests.tree_parts import FlowColonError, TagIndicatorError, Tree
 from applyviz.engine.manifests.yaml_tree import TreeReader
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONValue
 
 _FREE = ("\ue0fa", "\ue0fb", "\ue0fc", "\ue0fd")

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeAlias
 
+import msgspec
+
 from applyviz.engine.objects.errors import SourcePosition
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.paths import field as field_step
@@ -40,20 +42,18 @@ class Retyping(StrEnum):
     DATE = "date"
 
 
-@dataclass(frozen=True, slots=True)
-class Retyped:
+class Retyped(msgspec.Struct, frozen=True):
     """One scalar that YAML did not read as text; `is_key` if it is a mapping key."""
 
     path: PlainPath
     text: str
     value: Any
     retyping: Retyping
-    position: SourcePosition = field(default_factory=SourcePosition)
+    position: SourcePosition = msgspec.field(default_factory=SourcePosition)
     is_key: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DuplicateKey:
+class DuplicateKey(msgspec.Struct, frozen=True):
     """A key written twice in one mapping: the last one wins, silently in kubectl."""
 
     path: PlainPath
@@ -109,8 +109,7 @@ def _find_child(tree: PositionTree, step: str | int) -> PositionTree | None:
     return child
 
 
-@dataclass(frozen=True, slots=True)
-class Positions:
+class Positions(msgspec.Struct, frozen=True):
     """Source positions of the values of a document, looked up by plain path."""
 
     file: str
@@ -148,8 +147,7 @@ class PatchType(StrEnum):
     JSON = "json"
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectPatch:
+class ObjectPatch(msgspec.Struct, frozen=True):
     """A patch that a person wrote: its body, a map of fields or a list of operations, and where it is sent."""
 
     type: PatchType
@@ -157,8 +155,7 @@ class ObjectPatch:
     subresource: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestDocument:
+class ManifestDocument(msgspec.Struct, frozen=True):
     """One object of a file, with everything that a page can point at.
 
     - `position`: where the object starts; `end_line`: its last line (of the list item, for List kinds).
@@ -205,8 +202,7 @@ class DocumentProblem:
         return f"{self.advice} ({self.reason})" if self.advice else self.reason
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedFile:
+class ParsedFile(msgspec.Struct, frozen=True):
     """All documents of one file in order, and the problems of those that cannot be read.
 
     - `kubectl_stops_after`: the number of documents that kubectl reads before it gives up; None if it reads them all.

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, cast
+
+from msgspec import Struct
 
 from applyviz.engine.manifests.documents import ManifestDocument, PlainPath
 from applyviz.engine.manifests.parse import parse_manifests
@@ -24,8 +25,7 @@ _COMMENT = re.compile(r"(?<!\S)#.*", re.DOTALL)
 REMOVED: Final[object] = object()
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """The text of one YAML document in its file; `first_line` counts from 1."""
 
     start: int
@@ -33,8 +33,7 @@ class Span:
     first_line: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Edit:
+class _Edit(Struct, frozen=True):
     """`text[start:end]` becomes `new`."""
 
     start: int

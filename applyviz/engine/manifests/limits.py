@@ -6,11 +6,10 @@ that an administrator knows which one to raise.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class ReadLimits:
+class ReadLimits(Struct, frozen=True):
     """Limits of one file.
 
     - `depth`: nesting of mappings and lists; `values`: scalars, lists and mappings of one document

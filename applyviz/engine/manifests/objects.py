@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from applyviz.engine.manifests.addresses import list_address_parts
@@ -27,6 +27,7 @@ from applyviz.engine.manifests.metadata import TypeProblem, find_type_problem, n
 from applyviz.engine.manifests.tree_parts import Tree
 from applyviz.engine.objects.errors import ManifestError
 from applyviz.engine.objects.request_paths import find_segment_problem
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, JSONValue
 
 

@@ -8,7 +8,6 @@ the target, with the values that the patch sets.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import TypeVar
 
 from applyviz.engine.manifests.addresses import list_address_parts
@@ -27,6 +26,7 @@ from applyviz.engine.manifests.documents import (
 from applyviz.engine.objects.golang import read_signed
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.request_paths import find_segment_problem
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, JSONValue
 
 _Note = TypeVar("_Note", Retyped, DuplicateKey)

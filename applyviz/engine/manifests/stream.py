@@ -10,7 +10,8 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.engine.objects.errors import ManifestError, SourcePosition
 
@@ -22,8 +23,7 @@ _GO_SPACE = (
 _LOOK_AHEAD = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class StreamDocument:
+class StreamDocument(Struct, frozen=True):
     """The text of one YAML document and the line (from 1) where it starts."""
 
     text: bytes

@@ -7,11 +7,11 @@ aliases. JSON is read as YAML flow style.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 import yaml
+from msgspec import Struct
 from yaml.events import (
     AliasEvent,
     MappingEndEvent,
@@ -34,8 +34,7 @@ class Shape(StrEnum):
     ALIAS = "alias"
 
 
-@dataclass(frozen=True, slots=True)
-class TextNode:
+class TextNode(Struct, frozen=True):
     """A part of the text, `text[start:end]`, without what follows it on its line.
 
     - `pairs` of a map, `items` of a list; `word` is the text of a scalar or the name of an alias.

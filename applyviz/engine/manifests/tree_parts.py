@@ -10,6 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
+
 from applyviz.engine.manifests.documents import DuplicateKey, PositionTree, Retyped
 from applyviz.engine.manifests.scalars import Scalar
 from applyviz.engine.objects.errors import ManifestError
@@ -33,8 +35,7 @@ class TagIndicatorError(ManifestError):
     offset: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(Struct, frozen=True):
     """The value of a document, with the observations of the reader; None for an empty document."""
 
     value: JSONValue = None

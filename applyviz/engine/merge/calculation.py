@@ -9,14 +9,14 @@ patchMap.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.values import JSONObject, MutableObject
 
 
-@dataclass(frozen=True, slots=True)
-class MergedPatch:
+class MergedPatch(Struct, frozen=True):
     """A three-way patch with the two differences that it is merged from, both patches of the same kind.
 
     - `deletions`: last applied → manifest; `additions`: live → manifest.
@@ -27,8 +27,7 @@ class MergedPatch:
     additions: MutableObject
 
 
-@dataclass(frozen=True, slots=True)
-class PatchSteps:
+class PatchSteps(Struct, frozen=True):
     """The steps of client-side apply for one object.
 
     - `additions` has no last-applied annotation; `sets_annotation` says whether the last step sets that.

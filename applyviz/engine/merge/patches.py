@@ -8,9 +8,10 @@ succeeded; the errors of the methods before it are its warnings.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
+
+from msgspec import Struct, field
 
 from applyviz.engine.merge.calculation import MergedPatch, PatchSteps, explain_steps
 from applyviz.engine.merge.json_merge import apply_json_merge, compute_json_merge
@@ -30,8 +31,7 @@ _INT64 = 1 << 63
 _SHAPES: dict[str, type[PatchShape]] = {"openapi-v2": OpenAPIv2Shape, "builtin": GoTypeShape}
 
 
-@dataclass(frozen=True, slots=True)
-class ThreeWayPatch:
+class ThreeWayPatch(Struct, frozen=True):
     """The patch that client-side apply sends; an empty body means that nothing is sent.
 
     `method` names the kind of patch for people; `warnings` are those that kubectl prints, one for each source that

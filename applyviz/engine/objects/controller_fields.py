@@ -6,15 +6,15 @@ k8s.io/kubernetes and its staging modules, v1.36; tests let the real controllers
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from applyviz.engine.objects.paths import FieldPath, fields, render_path, value
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 
 
-@dataclass(frozen=True, slots=True)
-class ControllerField:
+class ControllerField(Struct, frozen=True):
     """One field of a kind, or everything below it.
 
     - `source` is where Kubernetes writes it. `where` limits it to objects with this value at a path, or with any value

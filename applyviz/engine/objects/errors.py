@@ -21,6 +21,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Self
 
+from msgspec import Struct
+
 from applyviz.engine.objects.paths import FieldPath
 
 
@@ -107,8 +109,7 @@ class OwnershipError(ApplyVizError):
         return self.reason
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(Struct, frozen=True):
     """One field that an apply would change although another field manager owns it.
 
     `api_version` and `subresource` are those of the owner's entry; `time` too ("" when it has none).

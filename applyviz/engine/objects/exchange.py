@@ -7,12 +7,15 @@ the answer comes from (live cluster, sandbox, dry run, recording).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Self
 
+import msgspec
+
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.structs import replace
 
 JSON = "application/json"
 JSON_PATCH = "application/json-patch+json"
@@ -21,16 +24,14 @@ STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 
 
-@dataclass(frozen=True, slots=True)
-class HandedField:
+class HandedField(msgspec.Struct, frozen=True):
     """A field that moves to another manager, or from it."""
 
     path: FieldPath
     manager: str
 
 
-@dataclass(frozen=True, slots=True)
-class Placeholder:
+class Placeholder(msgspec.Struct, frozen=True):
     """A placeholder in a request body, filled at send time from the live object just read.
 
     `path` is its position in the body (fields and `i:` indices), `rule` names its value: `uid`, `resourceVersion`, or
@@ -46,8 +47,7 @@ class Placeholder:
     taken: tuple[HandedField, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """One HTTP request to an API server; a template while it has placeholders.
 
     `body` is the JSON value that is sent (None: no body). `ref` names its object, if there is one. `purpose` is a fixed
@@ -56,7 +56,7 @@ class Request:
 
     method: str
     path: str
-    query: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str] = msgspec.field(default_factory=dict)
     content_type: str = ""
     body: Any = None
     ref: ObjectRef | None = None

@@ -6,15 +6,15 @@ manager is always shown with its operation; `Apply` and `Update` entries of one 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 OwnerIdentity: TypeAlias = tuple[str, str, str]
 """Manager, operation and subresource: the same owner at another version and time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(Struct, frozen=True):
     """One field owner: manager name, operation (Apply or Update), version, subresource, time."""
 
     manager: str

@@ -8,7 +8,8 @@ same Python object are skipped.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.engine.objects.errors import OwnershipError
 from applyviz.engine.objects.fieldsets import EMPTY, FieldSet, FieldSetBuilder
@@ -18,8 +19,7 @@ from applyviz.engine.ownership.merging import LIST, MAP, choose_form, find_form
 from applyviz.engine.schema.topology import ItemError, Topology
 
 
-@dataclass(frozen=True, slots=True)
-class OwnerComparison:
+class OwnerComparison(Struct, frozen=True):
     """The fields that an object gained, lost or changed."""
 
     added: FieldSet = EMPTY

@@ -9,10 +9,11 @@ server; an invalid entry is an error of the whole list.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
+
+from msgspec import Struct, field
 
 from applyviz.engine.objects.errors import OwnershipError
 from applyviz.engine.objects.fieldsets import FieldSet, FieldSetMemo, read_fields
@@ -43,8 +44,7 @@ class Owned(NamedTuple):
     api_version: str
 
 
-@dataclass(frozen=True, slots=True)
-class Managed:
+class Managed(Struct, frozen=True):
     """All entries of an object; times are separate, because an entry may go and come back."""
 
     owned: dict[ManagerIdentity, Owned] = field(default_factory=dict)
@@ -190,16 +190,14 @@ def with_entries(obj: JSONObject, entries: list[MutableObject] | None) -> Mutabl
     return {**obj, "metadata": {**known, "managedFields": entries}}
 
 
-@dataclass(frozen=True, slots=True)
-class OwnedFields:
+class OwnedFields(Struct, frozen=True):
     """One entry: its owner and the fields it owns."""
 
     owner: Owner
     fields: FieldSet
 
 
-@dataclass(frozen=True, slots=True)
-class FieldOwners:
+class FieldOwners(Struct, frozen=True):
     """The field owners of an object, in the order of its entries."""
 
     entries: tuple[OwnedFields, ...] = ()

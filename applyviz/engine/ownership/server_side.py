@@ -8,7 +8,7 @@ alone: on a server, defaulting, conversion by webhooks, admission and validation
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from applyviz.engine.objects.errors import OwnershipError
 from applyviz.engine.objects.fieldsets import EMPTY, FieldSet, FieldSetMemo
@@ -37,8 +37,7 @@ from applyviz.engine.ownership.versions import TypedObject
 from applyviz.engine.schema.model import KindSchema
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(Struct, frozen=True):
     """The outcome of an apply.
 
     - `result`: the object afterwards, with its managedFields; `is_changed`: more than ownership changed.
@@ -50,8 +49,7 @@ class Applied:
     fields: FieldSet = EMPTY
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
+class _Outcome(Struct, frozen=True):
     obj: JSONObject
     managed: Managed
     is_changed: bool

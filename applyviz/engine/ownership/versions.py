@@ -9,8 +9,9 @@ because its conversion is not available.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from applyviz.engine.objects.errors import OwnershipError
 from applyviz.engine.objects.golang import quote
@@ -27,8 +28,7 @@ class MissingVersionError(Exception):
     """The version does not exist (any more)."""
 
 
-@dataclass(frozen=True, slots=True)
-class TypedObject:
+class TypedObject(Struct, frozen=True):
     """An object that fits the topology of its version."""
 
     topology: Topology

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.readiness.conditions import find_condition, is_condition, read_count
@@ -27,8 +28,7 @@ _COUNTED: Mapping[str, tuple[str, str, str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PodCounts:
+class PodCounts(Struct, frozen=True):
     """The pods of a workload: ready ones of the new template, all ready ones, and the desired number."""
 
     new: int
@@ -36,8 +36,7 @@ class PodCounts:
     wanted: int
 
 
-@dataclass(frozen=True, slots=True)
-class PodProblem:
+class PodProblem(Struct, frozen=True):
     """Why some pods of a workload do not start: one reason, how many pods, one of them, its container and image."""
 
     reason: str

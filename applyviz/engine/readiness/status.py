@@ -8,8 +8,9 @@ completion. Other kinds are read by their Ready, Reconciling and Stalled conditi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from applyviz.engine.objects.kinds import CRD, NAMESPACE
 from applyviz.engine.objects.refs import GroupVersionKind
@@ -27,8 +28,7 @@ class State(StrEnum):
     UNKNOWN = "Unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class ReadinessStatus:
+class ReadinessStatus(Struct, frozen=True):
     """A state, and one sentence that gives the reason."""
 
     state: State

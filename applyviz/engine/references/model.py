@@ -6,9 +6,10 @@ pods see a change (https://kubernetes.io/docs/concepts/configuration/configmap/#
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from applyviz.engine.references.selectors import LabelSelector
 
@@ -59,8 +60,7 @@ class ReadMode(StrEnum):
         return self in (ReadMode.ENV, ReadMode.ENV_FROM, ReadMode.SUB_PATH)
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Struct, frozen=True):
     """A reference of one object to another.
 
     - `key`: the entry of a ConfigMap or Secret, or the port of a Service (name or number); "": all, or none in
@@ -77,16 +77,14 @@ class Reference:
     is_key_optional: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class NamedPort:
+class NamedPort(Struct, frozen=True):
     """A port of a Service that leads to a port of its pods by name."""
 
     path: PlainPath
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """A selection of pods of a namespace by their labels; `ports` are the ports that they should have."""
 
     kind: ReferenceKind

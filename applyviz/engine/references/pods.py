@@ -7,7 +7,8 @@ Rule: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.references.model import PlainPath, ReadMode, Reference, ReferenceKind
@@ -25,8 +26,7 @@ CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 _CONFIG, _SECRET = "ConfigMap", "Secret"
 
 
-@dataclass(frozen=True, slots=True)
-class PodTemplate:
+class PodTemplate(Struct, frozen=True):
     """The pods of an object: where their spec is, the spec, and their labels."""
 
     path: tuple[str, ...]
@@ -43,8 +43,7 @@ def find_pod_template(obj: JSONObject) -> PodTemplate | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Pod:
+class _Pod(Struct, frozen=True):
     """The pod whose references are listed."""
 
     path: PlainPath

@@ -8,8 +8,9 @@ creates the namespace. Every other target that is not found is *not checked*. Ev
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, get_at
@@ -41,8 +42,7 @@ class EdgeState(StrEnum):
         return self in (EdgeState.MISSING, EdgeState.KEY_MISSING, EdgeState.PORT_MISSING, EdgeState.NO_MATCH)
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(Struct, frozen=True):
     """One reference with its target; `detail` is the selector, or the answer that prevented the check."""
 
     source: Key
@@ -56,8 +56,7 @@ class Edge:
     is_optional: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Knowledge:
+class Knowledge(Struct, frozen=True):
     """The knowledge about a cluster besides its objects.
 
     - `absent`: objects that it does not have; `refused`: the status of the refusal to read an object.
@@ -83,8 +82,7 @@ class Knowledge:
         return all((kind, namespace) in self.listed or (kind, "") in self.listed for kind in kinds)
 
 
-@dataclass(frozen=True, slots=True)
-class _Pods:
+class _Pods(Struct, frozen=True):
     """The pods of one object."""
 
     key: Key

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from applyviz.engine.objects.values import JSONValue
 
 
-@dataclass(frozen=True, slots=True)
-class LabelSelectorRequirement:
+class LabelSelectorRequirement(Struct, frozen=True):
     """One entry of `matchExpressions`."""
 
     label: str
@@ -33,8 +34,7 @@ class LabelSelectorRequirement:
         }.get(self.operator, False)
 
 
-@dataclass(frozen=True, slots=True)
-class LabelSelector:
+class LabelSelector(Struct, frozen=True):
     """A selector: labels that must have a value, and requirements."""
 
     equals: tuple[tuple[str, str], ...] = ()

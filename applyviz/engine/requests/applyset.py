@@ -10,7 +10,8 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.exchange import APPLY_PATCH, Request
@@ -41,8 +42,7 @@ class ApplySetError(ApplyVizError):
     """An ApplySet parent that cannot be used."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parent:
+class Parent(Struct, frozen=True):
     """The object that records a set; `tooling` is `name/version` of its writer."""
 
     resource: Resource
@@ -82,8 +82,7 @@ class Parent:
         return f"{self.resource.plural}.{self.resource.gvk.group}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(Struct, frozen=True):
     """The kinds (with their addresses) and namespaces of a set."""
 
     kinds: dict[tuple[str, str], Resource] = field(default_factory=dict)

@@ -7,11 +7,13 @@ of the kinds and in the namespaces that the parent records, and refuses a parent
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from enum import StrEnum
+
+from msgspec import Struct
 
 from applyviz.engine.objects.known_names import PART_OF
 from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.requests.applyset import ID, KINDS, NAMESPACES, RESOURCES, TOOLING, Parent
 from applyviz.engine.schema.model import Resource
@@ -29,16 +31,14 @@ class ParentFault(StrEnum):
     NO_KINDS = "no-kinds"
 
 
-@dataclass(frozen=True, slots=True)
-class SetMember:
+class SetMember(Struct, frozen=True):
     """One member; `is_missed`: the parent does not record its kind or its namespace, so that prune never finds it."""
 
     ref: ObjectRef
     is_missed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class FoundSet:
+class FoundSet(Struct, frozen=True):
     """One parent with what it records, and its members in order.
 
     - `is_legacy`: it names resources in place of kinds, as older tools wrote; then no member counts as missed.
@@ -56,16 +56,14 @@ class FoundSet:
     is_cut: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ParentlessSet:
+class ParentlessSet(Struct, frozen=True):
     """Members whose parent was not read."""
 
     id: str
     members: tuple[SetMember, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Survey:
+class Survey(Struct, frozen=True):
     """The sets of a cluster by their parents, and members without one."""
 
     sets: tuple[FoundSet, ...] = ()

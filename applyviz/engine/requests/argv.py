@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER
 from applyviz.engine.requests.flags import Flag, Parsed, UsageError, find_bool, parse_flags
@@ -61,8 +62,7 @@ _DURATION_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-@dataclass(frozen=True, slots=True)
-class ApplyCommand:
+class ApplyCommand(Struct, frozen=True):
     """One command line: options of the engine, and the sources of its manifests."""
 
     options: ApplyOptions

@@ -7,8 +7,9 @@ and resourceVersion of the object just read, as placeholders that the sender fil
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from applyviz.engine.objects.exchange import (
     APPLY_PATCH,
@@ -33,8 +34,7 @@ CLIENT_SIDE_FIELDS = "managedFields for client-side apply"
 ABSENT_VERSION = "1"
 
 
-@dataclass(frozen=True, slots=True)
-class RequestTarget:
+class RequestTarget(Struct, frozen=True):
     """The address of one object, and the options of its writes."""
 
     resource: Resource

@@ -9,13 +9,13 @@ what server-side apply owns moves to the Update entry afterwards (`handback`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from applyviz.engine.merge import last_applied, patches
 from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.lookups import drop_field
 from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.ownership.extracting import extract
 from applyviz.engine.requests import handback

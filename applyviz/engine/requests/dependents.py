@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
 
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.references.listing import list_references, list_selections
 from applyviz.engine.references.model import Key, ReferenceKind
@@ -30,8 +32,7 @@ _SECRET = ("", "Secret")
 _WITHOUT_REFERENCES = frozenset({("", "ConfigMap"), _SECRET})
 
 
-@dataclass(frozen=True, slots=True)
-class Dependent:
+class Dependent(Struct, frozen=True):
     """One live object with the uids of its owners."""
 
     ref: ObjectRef
@@ -39,16 +40,14 @@ class Dependent:
     owners: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class PodLabels:
+class PodLabels(Struct, frozen=True):
     """The labels of a live pod, or of the pods that a live object makes, with the uid of the object."""
 
     uid: str
     labels: JSONObject
 
 
-@dataclass(frozen=True, slots=True)
-class DependentList:
+class DependentList(Struct, frozen=True):
     """The objects of one kind in one namespace that have owners; `is_whole` is False if not all could be read.
 
     - `count`: how many objects were read; `namespace` "" stands for all namespaces.

@@ -10,6 +10,8 @@ import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from applyviz.engine.objects.errors import ApplyVizError
 
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
@@ -25,8 +27,7 @@ def find_bool(text: str) -> bool | None:
     return True if text in _TRUE else False if text in _FALSE else None
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
+class Flag(Struct, frozen=True):
     """One flag: its short letter, whether it is boolean, and its value when written without one."""
 
     short: str = ""

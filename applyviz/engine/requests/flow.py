@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, TypeAlias, TypeVar
 
+from msgspec import Struct
+
 from applyviz.engine.merge.calculation import PatchSteps
 from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.objects.exchange import Answer, Request
@@ -45,8 +47,7 @@ class Verb(StrEnum):
     PATCHED = "patched"
 
 
-@dataclass(frozen=True, slots=True)
-class FlowOutcome:
+class FlowOutcome(Struct, frozen=True):
     """The outcome for one object: `obj` as last known, `live` before the first write (None: absent).
 
     - `calculation`: the steps of its three-way patch; None if there was none, or it was empty.
@@ -80,8 +81,7 @@ class AnswerError(ClusterError):
     answer: Answer | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Deletion:
+class Deletion(Struct, frozen=True):
     """How objects are deleted: propagation policy, grace period (negative: the server's own), and how
     many seconds to wait until the object is gone before it is re-created."""
 

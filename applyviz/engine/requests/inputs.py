@@ -10,15 +10,15 @@ from __future__ import annotations
 import fnmatch
 import posixpath
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from applyviz.engine.requests.argv import ApplyCommand
 
 EXTENSIONS = (".json", ".yaml", ".yml")
 
 
-@dataclass(frozen=True, slots=True)
-class Material:
+class Material(Struct, frozen=True):
     """The inputs available to a command: files by name, standard input, and rendered texts.
 
     `folder` is where the command ran; `rendered` holds kustomizations and links by their argument.
@@ -30,16 +30,14 @@ class Material:
     folder: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SourceText:
+class SourceText(Struct, frozen=True):
     """One text to read, under its name in messages."""
 
     name: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Inputs:
+class Inputs(Struct, frozen=True):
     """All texts in order, and the problems; `is_usable` is False if nothing may be applied at all."""
 
     texts: tuple[SourceText, ...] = ()

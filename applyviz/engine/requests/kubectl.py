@@ -7,11 +7,14 @@ the others, but any error skips printing of objects and pruning. Messages on std
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
+
+from msgspec import Struct
 
 from applyviz.engine.manifests.documents import ManifestDocument, ParsedFile
 from applyviz.engine.objects.errors import ApplyVizError, ManifestError
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.requests import applyset, prune
 from applyviz.engine.requests.argv import ApplyCommand
@@ -26,8 +29,7 @@ from applyviz.engine.requests.server_side import apply_server_side
 _SUFFIXES = {DryRun.NONE: "", DryRun.CLIENT: " (dry run)", DryRun.SERVER: " (server dry run)"}
 
 
-@dataclass(frozen=True, slots=True)
-class CommandResult:
+class CommandResult(Struct, frozen=True):
     """The output of a command: the lines of stdout (default output and `-o name`), the exit code, and what
     went wrong or was warned of."""
 
@@ -149,8 +151,7 @@ def _prune_allowlist(run: _Run) -> Flow[None]:
         yield from _delete_all(run, doomed)
 
 
-@dataclass(frozen=True, slots=True)
-class _Set:
+class _Set(Struct, frozen=True):
     """The ApplySet of a run: its parent, its content before, and its content after."""
 
     parent: applyset.Parent

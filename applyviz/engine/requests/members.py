@@ -7,20 +7,21 @@ refuses a namespace that differs from an explicit one. A kind that the cluster d
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from applyviz.engine.objects.errors import ManifestError
 from applyviz.engine.objects.paths import fields
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.request_paths import find_segment_problem
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.requests.flow import Catalog
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.schema.model import KindSchema, Resource
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """An object ready to be applied: its namespace is filled in."""
 
     obj: JSONObject

@@ -6,11 +6,13 @@ product's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from applyviz.engine.channels.model import ChannelPlan
 from applyviz.engine.objects.paths import FieldPath
+from applyviz.engine.objects.structs import replace
 
 SERVER_SIDE_MANAGER = "kubectl"
 PRODUCT_MANAGER = "applyviz"
@@ -87,8 +89,7 @@ class Order(StrEnum):
     DEPENDENCY = "dependency"
 
 
-@dataclass(frozen=True, slots=True)
-class Prune:
+class Prune(Struct, frozen=True):
     """Prune mode with its allowlist (`group/version/kind` texts) or its ApplySet parent (`kind/name`).
 
     - Named: `allowlist` lists the objects to delete, each as `group/version/kind/namespace/name/uid`.
@@ -103,8 +104,7 @@ class Prune:
     excepted: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Handover:
+class Handover(Struct, frozen=True):
     """One field that an apply gives up while it keeps its value.
 
     - `key`: the object (`ObjectRef.key`); `path`: the field; `manager`: the owner afterwards if no other owns it.
@@ -115,8 +115,7 @@ class Handover:
     manager: str = HANDOVER_MANAGER
 
 
-@dataclass(frozen=True, slots=True)
-class TakenField:
+class TakenField(Struct, frozen=True):
     """One field that an apply takes from another field manager, which then no longer owns it.
 
     - `key`: the object (`ObjectRef.key`); `path`: the field; `manager`: the owner that gives it up.
@@ -130,16 +129,14 @@ class TakenField:
     is_live: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TakenManager:
+class TakenManager(Struct, frozen=True):
     """One field manager that gives up its fields in one object (`key`, as `ObjectRef.key`)."""
 
     key: tuple[str, ...]
     manager: str
 
 
-@dataclass(frozen=True, slots=True)
-class Replacement:
+class Replacement(Struct, frozen=True):
     """Which objects are deleted and created again if the server refuses their change as immutable.
 
     - `objects`: chosen one by one, each as `group/kind/namespace/name` (the group `core` for none), or without group.
@@ -153,8 +150,7 @@ class Replacement:
     annotations: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ApplyOptions:
+class ApplyOptions(Struct, frozen=True):
     """The options that decide what an apply sends.
 
     `takes_over` is the API's force for server-side apply; `is_replacing_on_error` is kubectl's `--force` (delete and

@@ -7,7 +7,8 @@ last-applied annotation is never pruned. Cluster-scoped kinds are pruned in any 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
@@ -38,8 +39,7 @@ DEFAULT_ALLOWLIST = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Prunable:
+class Prunable(Struct, frozen=True):
     """One live object that matches, with its address; one without last-applied (not `is_applied`) is never deleted."""
 
     resource: Resource

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 
 from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.requests.flow import Deletion
 from applyviz.engine.requests.options import ApplyOptions

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
+
+from msgspec import Struct
 
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.golang import read_signed
@@ -35,8 +36,7 @@ class Operator(StrEnum):
     LESS = "<"
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(Struct, frozen=True):
     """One condition on one label."""
 
     key: str
@@ -130,8 +130,7 @@ class _SelectorParser:
         raise self.error(f'unknown operator "{operator}"')
 
 
-@dataclass(frozen=True, slots=True)
-class Selector:
+class Selector(Struct, frozen=True):
     """A label selector; all of its requirements must hold."""
 
     requirements: tuple[Requirement, ...] = ()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from typing import Final, TypeAlias
+
+from msgspec import Struct, field
 
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.errors import SourcePosition
@@ -88,8 +90,7 @@ def find_kind(slug: str) -> RiskKind:
     return KINDS[slug]
 
 
-@dataclass(frozen=True, slots=True)
-class Risk:
+class Risk(Struct, frozen=True):
     """One risk of one object; `facts` fill its sentence and never hold values of Secrets."""
 
     kind: RiskKind
@@ -99,8 +100,7 @@ class Risk:
     position: SourcePosition = field(default_factory=SourcePosition)
 
 
-@dataclass(frozen=True)  # no slots: the index is cached
-class RelatedObjects:
+class RelatedObjects(Struct, frozen=True, dict=True):  # the dict keeps what is built once
     """The other objects that rules may read: the manifests of the set, and live objects.
 
     - `manifests`: every object of the set, including the subject itself (HPA, PDB, Namespace, CRD …).
@@ -139,8 +139,7 @@ class RelatedObjects:
         return frozenset(str((o.get("metadata") or {}).get("name")) for o in spaces)
 
 
-@dataclass(frozen=True)  # no slots: the containers are cached
-class RiskSubject:
+class RiskSubject(Struct, frozen=True, dict=True):  # the dict keeps what is built once
     """The change of one object as the rules see it; every field but `ref` may be missing.
 
     - `manifest`, `last_applied`, `live`, `merged`, `after`: the versions, with managedFields where the server has them;

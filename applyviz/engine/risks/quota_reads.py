@@ -8,8 +8,9 @@ that a page can say that a quota was not checked.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
@@ -21,8 +22,7 @@ _READ: Final = tuple(GroupVersionKind("", "v1", kind) for kind in ("ResourceQuot
 _MOST_NAMESPACES: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
-class QuotaRead:
+class QuotaRead(Struct, frozen=True):
     """One list of quotas or of limit ranges in one namespace."""
 
     request: Request
@@ -30,8 +30,7 @@ class QuotaRead:
     namespace: str
 
 
-@dataclass(frozen=True, slots=True)
-class LiveQuotas:
+class LiveQuotas(Struct, frozen=True):
     """The quotas and limit ranges of some namespaces.
 
     - `unread`: the status of the answer for each namespace whose quotas could not be read.

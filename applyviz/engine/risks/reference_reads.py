@@ -8,8 +8,9 @@ may be none of the reader's business. Of Secrets the names of entries are kept a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.refs import ObjectRef
@@ -39,8 +40,7 @@ _FEW: Final = "50"
 _KEPT: Final = ("name", "namespace", "labels", "ownerReferences")
 
 
-@dataclass(frozen=True, slots=True)
-class ReferenceRead:
+class ReferenceRead(Struct, frozen=True):
     """One read and what its answer is about: one object, all objects of a kind, or the pods of a selector.
 
     - `members`: the objects of the set, whose own live pods do not answer for a selector: they are replaced.

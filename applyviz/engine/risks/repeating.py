@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.merge import patches
@@ -18,6 +19,7 @@ from applyviz.engine.objects.errors import MergeError
 from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.lookups import ABSENT
 from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.rules import rule
@@ -40,8 +42,7 @@ def is_directive(name: str) -> bool:
     return name.startswith(_DIRECTIVES)
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """One node of the manifest: its path, its value, and its schema (None if unknown).
 
     - `has_status`: a write of the object does not reach its status.

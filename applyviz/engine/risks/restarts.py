@@ -10,13 +10,15 @@ disruption budgets, because they limit evictions and do not affect rollouts
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
 
 from applyviz.engine.objects.ordinals import find_common, read_ordinals
 from applyviz.engine.objects.paths import fields
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.shares import scale_share
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
 from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskLevel, RiskSubject, Templates
 from applyviz.engine.risks.rules import rule
@@ -92,8 +94,7 @@ PODS_RESTART = RiskKind("pods-restart", "Pods restart", _describe_restart, loud_
 TEMPLATE_WAITS = RiskKind("template-waits", "Pods keep the old template", _describe_wait, level=RiskLevel.INFO)
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateRules:
+class UpdateRules(Struct, frozen=True):
     """The update rules of a workload, from its spec.
 
     - `strategy`: of its updates; `is_paused`: of a Deployment; `partition`: of a StatefulSet, the number of pods that a

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from msgspec import Struct
+
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.request_paths import make_path
@@ -131,8 +133,7 @@ class KindSchema:
     definition: Mapping[str, JSONValue] | None = field(default=None, repr=False, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(Struct, frozen=True):
     """The REST address of a kind: `plural` in the path, namespaced or not."""
 
     gvk: GroupVersionKind

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-from dataclasses import dataclass
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -16,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.x509.oid import NameOID
+from msgspec import Struct
 
 _START, _END, _DASHES = b"-----BEGIN ", b"\n-----END ", b"-----"
 _SPACE = b" \t\r\n"
@@ -35,8 +35,7 @@ _NO_OPTIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PEMBlock:
+class PEMBlock(Struct, frozen=True):
     """One block of PEM."""
 
     type: str

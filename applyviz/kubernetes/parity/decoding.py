@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 from applyviz.engine.manifests.metadata import name_of_type
 from applyviz.engine.objects.golang import quote
 from applyviz.engine.objects.quantities import read_form
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
 from applyviz.kubernetes.parity.go_texts import GoTextError, decode_base64, parse_time, read_quantity
 from applyviz.kubernetes.parity.go_types import (

@@ -8,9 +8,10 @@ adds (empty values dropped, structs always written, null for empty times). OpenA
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue
@@ -21,8 +22,7 @@ _SCALARS = frozenset({"s", "b", "f", "y"})
 Code: TypeAlias = Any  # a one-letter or type name text, or [mark, code, …] for pointer, list, map
 
 
-@dataclass(frozen=True, slots=True)
-class GoField:
+class GoField(Struct, frozen=True):
     """One field of a struct; `number` is its protobuf field, `2/1` inside an embedded message.
 
     `go_path` is its name with those of the embedded structs around it, as Go's errors print it.
@@ -37,8 +37,7 @@ class GoField:
     go_path: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class GoStruct:
+class GoStruct(Struct, frozen=True):
     """One struct: its full name (`core/v1.Container`), its Go name, its JSON fields in order."""
 
     name: str

@@ -7,10 +7,10 @@ values and no bytes; a text is rendered for them when an error quotes it.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any, Final
 
 import yaml
+from msgspec import Struct
 
 from applyviz.engine.manifests.covers import read_tree
 from applyviz.engine.manifests.limits import DEFAULT_LIMITS
@@ -38,8 +38,7 @@ class UnreadableError(Exception):
     """The body is malformed for its content type; the message is the server's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Payload:
+class Payload(Struct, frozen=True):
     """The body of a request: `text` as received, or, without one, the `value` itself."""
 
     content_type: str = ""

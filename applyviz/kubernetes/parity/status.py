@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from msgspec import Struct
+
 from applyviz.engine.objects.golang import quote, render_json, render_number
 from applyviz.engine.objects.values import JSONValue, MutableObject
 from applyviz.kubernetes.parity.field_order import render_ordered
@@ -41,8 +43,7 @@ def render_value(value: JSONValue) -> str:
     return quote(value) if isinstance(value, str) else render_json(value)
 
 
-@dataclass(frozen=True, slots=True)
-class FieldError:
+class FieldError(Struct, frozen=True):
     """One problem of one field; `str()` is its line in the message.
 
     - `is_warning`: it does not cause a refusal, because the field is unchanged.

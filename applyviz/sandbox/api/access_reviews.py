@@ -7,7 +7,8 @@ https://kubernetes.io/docs/reference/access-authn-authz/authentication/#user-imp
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.values import JSONObject, MutableObject, clone
@@ -43,8 +44,7 @@ _RULES: JSONObject = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RequestUser:
+class RequestUser(Struct, frozen=True):
     """The user of a request: the impersonated user, or ("" for no name) the administrator of the sandbox."""
 
     user: str = ""

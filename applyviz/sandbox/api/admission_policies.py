@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
+
+from msgspec import Struct
 
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject
@@ -39,8 +40,7 @@ caller: ContextVar[RequestUser | None] = ContextVar("caller", default=None)
 """The user of the current request."""
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Struct, frozen=True):
     """The write that a request attempts: `obj` is None for a delete, `old` for a create.
 
     - `gvk` and `obj` are those of the subresource, if it has a separate kind.
@@ -61,8 +61,7 @@ class Attempt:
         return self.route.namespace
 
 
-@dataclass(frozen=True, slots=True)
-class _Decision:
+class _Decision(Struct, frozen=True):
     """The reason for which a policy rejects an attempt."""
 
     message: str

@@ -7,11 +7,13 @@ query, a dry run included.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from applyviz.engine.manifests.metadata import name_of_type
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.golang import quote
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONValue
 from applyviz.kubernetes.parity.decoding import WrongTypeError, fits_integer
 from applyviz.kubernetes.parity.json_text import list_pairs, number_text
@@ -44,8 +46,7 @@ _TYPES: Mapping[str, tuple[type, str]] = {
 _BINDING_TYPES: Mapping[str, tuple[type, str]] = {"uid": (str, "types.UID"), "resourceVersion": (str, "string")}
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteOptions:
+class DeleteOptions(Struct, frozen=True):
     """The options of a delete; uid and resource version are preconditions."""
 
     is_dry_run: bool = False
@@ -55,8 +56,7 @@ class DeleteOptions:
     grace: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Given:
+class _Given(Struct, frozen=True):
     """The options as the client sent them, unchecked; None for each that is absent."""
 
     dry_run: tuple[str, ...] = ()

@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Lock
 from types import MappingProxyType
 
 from applyviz.engine.objects.exchange import JSON, Answer, Request
 from applyviz.engine.objects.golang import is_digits
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, get_at
 from applyviz.engine.ownership.managed_fields import find_entries, with_entries
 from applyviz.engine.planning.model.server_chosen import without_chosen

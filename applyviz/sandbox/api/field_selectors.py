@@ -8,7 +8,8 @@ its fields as `selectableFields`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.kubernetes.parity.status import StatusError, bad_request
@@ -18,8 +19,7 @@ _NAME, _NAMESPACE = "metadata.name", "metadata.namespace"
 _OPERATORS = ("!=", "==", "=")
 
 
-@dataclass(frozen=True, slots=True)
-class _SelectableField:
+class _SelectableField(Struct, frozen=True):
     """Where the value of a field is, and what it is where the object has none."""
 
     path: str

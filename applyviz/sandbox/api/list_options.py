@@ -11,9 +11,11 @@ import binascii
 import json
 import posixpath
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from applyviz.engine.objects.golang import is_digits, quote, read_digits, read_signed
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import MutableObject
 from applyviz.kubernetes.parity.json_text import JSONTextError, read_json
 from applyviz.kubernetes.parity.status import (
@@ -32,8 +34,7 @@ _VERSION = "meta.k8s.io/v1"
 _INVALID = "continue key is not valid"
 
 
-@dataclass(frozen=True, slots=True)
-class PageStart:
+class PageStart(Struct, frozen=True):
     """Where a page continues: behind which object, at which revision."""
 
     namespace: str
@@ -41,8 +42,7 @@ class PageStart:
     revision: int
 
 
-@dataclass(frozen=True, slots=True)
-class ListOptions:
+class ListOptions(Struct, frozen=True):
     """The options of one list; `limit` 0 is none."""
 
     is_chosen: Callable[[MutableObject], bool]

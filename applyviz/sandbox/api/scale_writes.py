@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from applyviz.engine.objects.exchange import APPLY_PATCH, Answer, Request
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import MutableObject, clone
 from applyviz.engine.schema.scaling import SCALE
 from applyviz.kubernetes.parity.payloads import Payload

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import datetime
 
 from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject
 from applyviz.kubernetes.parity.payloads import Payload
 from applyviz.kubernetes.parity.status import StatusError, bad_request, method_not_allowed

@@ -8,7 +8,8 @@ the next step and no state is kept in between. Left out: the deprecated paths be
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.engine.objects.golang import is_digits
 from applyviz.engine.objects.values import JSONObject, MutableObject
@@ -25,16 +26,14 @@ _INT64, _UINT64_DIGITS = 2**63 - 1, 20
 _INITIAL_END = {"k8s.io/initial-events-end": "true"}
 
 
-@dataclass(frozen=True, slots=True)
-class WatchEvent:
+class WatchEvent(Struct, frozen=True):
     """One event; `object` has apiVersion and kind, and is a `Status` for an error."""
 
     type: str
     object: JSONObject
 
 
-@dataclass(frozen=True, slots=True)
-class WatchStep:
+class WatchStep(Struct, frozen=True):
     """The events since a position, and the position to continue from; `is_ended`: nothing can follow.
 
     - `warnings`: what the server says of the resource when a watch begins.

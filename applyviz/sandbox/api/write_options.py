@@ -5,7 +5,7 @@ Rule: `CreateOptions`, `UpdateOptions`, `PatchOptions` of meta.k8s.io/v1 and the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from applyviz.engine.objects.exchange import APPLY_PATCH, Request
 from applyviz.kubernetes.parity.status import (
@@ -22,8 +22,7 @@ _VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 _MANAGER_LIMIT = 128
 
 
-@dataclass(frozen=True, slots=True)
-class WriteOptions:
+class WriteOptions(Struct, frozen=True):
     """The options of one write; `validation` is Strict, Warn or Ignore."""
 
     manager: str

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.engine.objects.errors import ConflictError, OwnershipError
 from applyviz.engine.objects.exchange import APPLY_PATCH, Answer, Request
@@ -64,8 +65,7 @@ _CREATED_BY_PUT = frozenset(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class StoredWrite:
+class StoredWrite(Struct, frozen=True):
     """One parsed write request: its object and its options."""
 
     request: Request

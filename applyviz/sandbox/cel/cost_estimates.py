@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from applyviz.sandbox.cel.functions import FUNCTIONS
 from applyviz.sandbox.cel.macros import count_names
@@ -44,8 +45,7 @@ _MACROS: Final[Mapping[str, tuple[int, int]]] = {
 _OF_MAP = (12, _LIST_BASE + 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Struct, frozen=True):
     """The greatest cost of a part of an expression, the size of its value, and the size of each entry of it.
 
     - `path`: the variable and the fields through which the value is reached, empty for a computed value.

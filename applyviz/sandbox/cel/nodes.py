@@ -7,30 +7,28 @@ that it does not reach Python's recursion limit before the limit of the server.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 BINARY_SIGNS: Final = frozenset(("<", "<=", ">", ">=", "==", "!=", "in", "+", "-", "*", "/", "%"))
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(Struct, frozen=True):
     """A literal value; `at` of a node is where the server points at it."""
 
     value: object
     at: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(Struct, frozen=True):
     """A variable."""
 
     name: str
     at: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Select:
+class Select(Struct, frozen=True):
     """`operand.field`; `is_optional` for `operand.?field`."""
 
     operand: Node
@@ -39,8 +37,7 @@ class Select:
     at: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Index:
+class Index(Struct, frozen=True):
     """`operand[index]`; `is_optional` for `operand[?index]`."""
 
     operand: Node
@@ -49,8 +46,7 @@ class Index:
     at: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """`function(arguments)`, or `target.function(arguments)`; operators are functions named by their sign."""
 
     function: str
@@ -59,16 +55,14 @@ class Call:
     at: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ListOf:
+class ListOf(Struct, frozen=True):
     """`[a, ?b]`: each entry with whether it is optional."""
 
     entries: tuple[tuple[Node, bool], ...]
     at: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class MapOf:
+class MapOf(Struct, frozen=True):
     """`{a: b, ?c: d}`: each key and value with whether it is optional."""
 
     entries: tuple[tuple[Node, Node, bool], ...]

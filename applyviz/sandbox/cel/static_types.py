@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
 
+from msgspec import Struct
+
 
 @dataclass(frozen=True, slots=True)
 class StaticType:
@@ -71,8 +73,7 @@ def is_any(found: StaticType) -> bool:
     return found.name in _ANYTHING
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(Struct, frozen=True):
     """The types of a function: its target first, its arguments, its result; one capital letter is a type parameter."""
 
     is_member: bool

@@ -7,8 +7,9 @@ not declare has the type of an earlier error, so that it causes no other problem
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from applyviz.sandbox.cel.functions import FUNCTIONS, TYPES
 from applyviz.sandbox.cel.literals import check_literals
@@ -46,8 +47,7 @@ _LITERALS: Final[Mapping[type, StaticType]] = {
 _TESTS: Final = ("all", "exists")
 
 
-@dataclass(frozen=True, slots=True)
-class ExpressionProblem:
+class ExpressionProblem(Struct, frozen=True):
     """A problem with the types of an expression, and its position in the text."""
 
     at: int

@@ -10,11 +10,12 @@ import ipaddress
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 from urllib.parse import SplitResult
+
+import msgspec
 
 from applyviz.engine.objects.golang import read_digits, render_number
 
@@ -55,15 +56,13 @@ class Entries(list[Any]):
         self.keys = keys
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Duration:
+class Duration(msgspec.Struct, frozen=True, order=True):
     """A span of time."""
 
     nanos: int
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Timestamp:
+class Timestamp(msgspec.Struct, frozen=True, order=True):
     """A moment, in nanoseconds since 1970."""
 
     nanos: int
@@ -74,46 +73,40 @@ class Timestamp:
         return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=self.nanos // 1000)
 
 
-@dataclass(frozen=True, slots=True)
-class Optional:
+class Optional(msgspec.Struct, frozen=True):
     """A value that may be missing."""
 
     value: object = None
     has_value: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Quantity:
+class Quantity(msgspec.Struct, frozen=True):
     """A quantity of Kubernetes."""
 
     amount: Decimal
 
 
-@dataclass(frozen=True, slots=True)
-class Url:
+class Url(msgspec.Struct, frozen=True):
     """A URL: its parts and its text."""
 
     parts: SplitResult
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Semver:
+class Semver(msgspec.Struct, frozen=True):
     """A semantic version."""
 
     numbers: tuple[int, int, int]
     pre: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Type:
+class Type(msgspec.Struct, frozen=True):
     """A type, as `type(x)` returns it."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(msgspec.Struct, frozen=True):
     """A named format of Kubernetes."""
 
     name: str

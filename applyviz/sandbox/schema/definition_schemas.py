@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, clone
 from applyviz.kubernetes.parity.patterns import PatternError, compile_pattern
 from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid, not_supported, required

@@ -7,8 +7,9 @@ cost 10,000,000 and all rules of a schema together 100,000,000.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from applyviz.engine.objects.values import JSONObject
 from applyviz.kubernetes.parity.status import FieldError, forbidden
@@ -24,8 +25,7 @@ _SHOWN = 4
 _MANY, _FEW = 100.0, 1.5
 
 
-@dataclass(frozen=True, slots=True)
-class RuleCost:
+class RuleCost(Struct, frozen=True):
     """The greatest cost of one rule of a definition for one object, and the path of its schema."""
 
     path: str

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject
 from applyviz.kubernetes.parity.status import FieldError, invalid, invalid_struct
 from applyviz.sandbox.cel.nodes import names_in

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
+import msgspec
+
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.kubernetes.parity.status import FieldError, FieldErrorType, duplicate, forbidden, invalid, required
 from applyviz.sandbox.cel import library  # noqa: F401 - defines the functions of Kubernetes
@@ -97,8 +99,7 @@ class _ExhaustedError(Exception):
         self.problem = invalid(path or ROOT, schema.get("type", ""), detail)
 
 
-@dataclass(frozen=True, slots=True)
-class _ValuePair:
+class _ValuePair(msgspec.Struct, frozen=True):
     """A value and the value that it replaces, as JSON and with the types of the schema.
 
     - `correlated`: if it equals this value, problems are warnings; ABSENT if there is none.

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from applyviz.engine.objects.accessors import as_mapping
 from applyviz.engine.objects.golang import read_digits
@@ -32,8 +33,7 @@ SCHEME = "pkg/runtime/scheme.go:111"
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(Struct, frozen=True):
     """The object as the server holds it before admission, and the warnings about its fields.
 
     - `written`: the object before decoding, which leaves out empty lists and maps.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
+
+from msgspec import Struct, field
 
 from applyviz.engine.objects.values import JSONObject, MutableObject, clone
 from applyviz.engine.schema.autoscalers import convert_autoscaler
@@ -48,8 +49,7 @@ def _hide(target: ResourceTarget, obj: MutableObject) -> MutableObject:
     return obj
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxCluster:
+class SandboxCluster(Struct, frozen=True):
     """One sandbox cluster; `clock` returns aware datetimes, `new_uid` fresh uids.
 
     - `has_controllers`: the reactions of a real cluster's controllers to a delete happen before the next request.

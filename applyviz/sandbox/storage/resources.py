@@ -8,10 +8,12 @@ same resources; targets are cached until the revision of their definition change
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import cache
 
+from msgspec import Struct
+
 from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
@@ -24,8 +26,7 @@ CRD_GROUP = "apiextensions.k8s.io"
 CRD_PLURAL = "customresourcedefinitions"
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceTarget:
+class ResourceTarget(Struct, frozen=True):
     """One served resource at one version; `schema` is the structural schema of a custom one.
 
     - `storage_schema`: the schema of the version at which a custom one is stored.

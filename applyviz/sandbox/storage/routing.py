@@ -7,15 +7,15 @@ Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/#standard-api-
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.engine.objects.request_paths import split_path
 
 _NAMESPACE_PARTS = frozenset({"status", "finalize"})
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(Struct, frozen=True):
     """The parts of a path; a missing part is empty text."""
 
     group: str

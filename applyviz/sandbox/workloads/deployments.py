@@ -7,7 +7,8 @@ hashes, adoption of ReplicaSets that others made.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.engine.objects.golang import read_digits
 from applyviz.engine.objects.known_names import LAST_APPLIED
@@ -28,8 +29,7 @@ _NOT_COPIED = frozenset({LAST_APPLIED, REVISION, _HISTORY, _DESIRED, _MOST, "dep
 _COMPONENT = "deployment-controller"
 
 
-@dataclass(frozen=True, slots=True)
-class ReplicaSets:
+class ReplicaSets(Struct, frozen=True):
     """The ReplicaSets of a Deployment: the one of its template, and the others, oldest first."""
 
     new: JSONObject | None

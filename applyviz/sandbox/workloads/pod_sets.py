@@ -7,8 +7,9 @@ of the server: a ServiceAccount that does not exist, and the limit of a sandbox.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from applyviz.engine.objects.values import JSONObject, MutableObject, canonical_json, clone
 from applyviz.kubernetes.parity.status import StatusError, forbidden_request
@@ -36,8 +37,7 @@ def hash_template(template: JSONObject) -> str:
     return "".join(SUFFIX_LETTERS[ord(digit) % len(SUFFIX_LETTERS)] for digit in str(number))
 
 
-@dataclass(frozen=True, slots=True)
-class PodTally:
+class PodTally(Struct, frozen=True):
     """The active Pods of an owner; `wait`: seconds until one more becomes available, None if none will by itself."""
 
     pods: tuple[tuple[ObjectKey, JSONObject], ...]

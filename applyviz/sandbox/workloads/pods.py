@@ -9,8 +9,9 @@ Pod and the moment to its next status, its Events, and when to look again.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from applyviz.engine.objects.known_names import ENDED_PHASES
 from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
@@ -26,8 +27,7 @@ END_SECONDS = 2.0
 _LONGEST_DELAY = 30
 
 
-@dataclass(frozen=True, slots=True)
-class PodEvent:
+class PodEvent(Struct, frozen=True):
     """An Event of a Pod."""
 
     reason: str
@@ -37,8 +37,7 @@ class PodEvent:
     field: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PodStep:
+class PodStep(Struct, frozen=True):
     """What happens to a Pod at a moment.
 
     - `status`: None where nothing changes; `wait`: seconds until the next look, None until something it needs changes.

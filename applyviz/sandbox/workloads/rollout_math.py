@@ -7,14 +7,14 @@ down, and if both are zero, one Pod may be unavailable.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.engine.objects.shares import scale_share
 from applyviz.engine.objects.values import JSONObject, get_at
 
 
-@dataclass(frozen=True, slots=True)
-class RolloutLimits:
+class RolloutLimits(Struct, frozen=True):
     """The limits of a rollout; without a rolling update both are zero."""
 
     wanted: int

@@ -7,7 +7,8 @@ when its template is mended. Left out: retention policies of claims, `maxUnavail
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.engine.objects.golang import read_digits
 from applyviz.engine.objects.ordinals import read_ordinals
@@ -24,8 +25,7 @@ _COMPONENT, _HASH = "statefulset-controller", "controller-revision-hash"
 _LABEL = "controller.kubernetes.io/hash"
 
 
-@dataclass(frozen=True, slots=True)
-class _RevisionNames:
+class _RevisionNames(Struct, frozen=True):
     """The names of the revision that the set has, and of the one that it gets; and the templates."""
 
     current: str

@@ -12,13 +12,15 @@ import json
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from http.client import HTTPException
 from urllib.parse import urlencode, urlsplit
 
 import urllib3
+from msgspec import Struct
 
 from applyviz.engine.objects.errors import SourceError
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject
 from applyviz.sources import url
 from applyviz.sources.charts.index import find_entry
@@ -49,8 +51,7 @@ _CHALLENGE = re.compile(r'(realm|service|scope)="([^"]*)"')
 _CHUNK = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class FetchContext:
+class FetchContext(Struct, frozen=True):
     """How charts are fetched: the allowed addresses, the time of fetching as text, and the resolver of names."""
 
     policy: FetchPolicy

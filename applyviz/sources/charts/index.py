@@ -6,7 +6,8 @@ Indexes of large repositories have tens of megabytes, and any server may send wh
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.engine.objects.errors import SourceError
 from applyviz.sources.child import ERROR_ROW, ChildLimits, ask_child, read_row
@@ -16,8 +17,7 @@ LIMITS = ChildLimits(memory_bytes=1024 * 1024 * 1024, cpu_seconds=20, wall_secon
 _ENTRY = frozenset(("address", "digest"))
 
 
-@dataclass(frozen=True, slots=True)
-class IndexEntry:
+class IndexEntry(Struct, frozen=True):
     """The address of an archive, perhaps relative, and its SHA-256 ("" if the index names none)."""
 
     address: str

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from applyviz.sources.bundle import BundledFile
 
 HELM = "helm"
 """The origin of a file, in its provenance."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChartSource:
+class ChartSource(Struct, frozen=True):
     """The chart and its values, as a person names them.
 
     - `chart`: a folder or archive of the upload or of a git repository, the https address of an archive, an `oci://`
@@ -33,8 +34,7 @@ class ChartSource:
     applies_hooks: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ChartTarget:
+class ChartTarget(Struct, frozen=True):
     """The cluster and namespace that a chart is rendered for, as templates see them."""
 
     namespace: str
@@ -55,8 +55,7 @@ class ChartPackage:
     origin: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class ChartFacts:
+class ChartFacts(Struct, frozen=True):
     """What Chart.yaml says: name, version and the version of the application; `dependencies` are names and versions."""
 
     name: str

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from applyviz.engine.diff.given_credentials import hide_credentials, list_credentials, list_defaults
 from applyviz.engine.objects.errors import SourceError
+from applyviz.engine.objects.structs import replace
 from applyviz.sources.bundle import BundledFile
 from applyviz.sources.charts import packages
 from applyviz.sources.charts.model import HELM, ChartFacts, ChartPackage, ChartSource, ChartTarget, RenderedChart

@@ -9,10 +9,10 @@ for `https://git.example/team/app` and never for `https://git.example/team-two/a
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from urllib.parse import unquote, urlsplit
 
 from applyviz.engine.objects.errors import SourceError
+from applyviz.engine.objects.structs import replace
 from applyviz.sources.pinned import FetchPolicy, FetchTarget, origin_of, read_target
 
 _SCP = re.compile(r"([A-Za-z0-9._-]+)@([^/:\s]+):(?!//)/?(.+)\Z")

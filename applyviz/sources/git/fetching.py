@@ -12,13 +12,13 @@ import time
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from dulwich.client import GitClient
 from dulwich.errors import GitProtocolError, HangupException
 from dulwich.object_store import ObjectStoreGraphWalker
 from dulwich.objects import ObjectID
 from dulwich.refs import HEADREF, Ref
+from msgspec import Struct
 
 from applyviz.engine.objects.errors import SourceError
 from applyviz.sources import kustomize
@@ -79,8 +79,7 @@ class _Pack:
         return len(chunk)
 
 
-@dataclass(frozen=True, slots=True)
-class _Downloaded:
+class _Downloaded(Struct, frozen=True):
     """The pack of a commit, the ref that led to it, and its name in the cache."""
 
     pack: bytes

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypedDict
 
 import msgspec
+from msgspec import Struct
 
 from applyviz.sources.child import ChildLimits, ask_child
 from applyviz.sources.git.model import GitLimits, GitSource
@@ -37,8 +37,7 @@ _decode_commits = msgspec.json.Decoder(list[_CommitRow]).decode
 _decode_blame = msgspec.json.Decoder(tuple[str, str]).decode
 
 
-@dataclass(frozen=True, slots=True)
-class SourceHistory:
+class SourceHistory(Struct, frozen=True):
     """The newest commits as JSON text, and the commit of each line by file.
 
     - `people`: author and committer of each commit with their addresses, as JSON text apart from what pages list.

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
+import msgspec
+
 from applyviz.engine.objects.errors import SourceError
 from applyviz.sources.bundle import BundledFile
 
@@ -16,8 +18,7 @@ MOST_FILES = 100
 _SHORT = 10
 
 
-@dataclass(frozen=True, slots=True)
-class GitSource:
+class GitSource(msgspec.Struct, frozen=True):
     """The files of a repository that a person names.
 
     - `ref`: a branch, a tag, a full ref or a whole commit id; "" is the default branch.
@@ -65,8 +66,7 @@ class DeployKey:
 Credential: TypeAlias = GitLogin | DeployKey
 
 
-@dataclass(frozen=True, slots=True)
-class GitLimits:
+class GitLimits(msgspec.Struct, frozen=True):
     """The limits of one fetch.
 
     - `pack_bytes`: everything that the server sends; `objects`, `entries` and `depth`: of the trees that are read.
@@ -91,8 +91,7 @@ class RefusedFile(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class FetchedFiles:
+class FetchedFiles(msgspec.Struct, frozen=True):
     """The files of one commit, with the facts of the commit as their provenance.
 
     - `facts["history"]`: the newest commits as JSON, without it when they could not be read (`history.py`);
@@ -103,7 +102,7 @@ class FetchedFiles:
 
     files: tuple[BundledFile, ...]
     facts: Mapping[str, str]
-    blame: Mapping[str, str] = field(default_factory=dict)
+    blame: Mapping[str, str] = msgspec.field(default_factory=dict)
     refused: tuple[RefusedFile, ...] = ()
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.engine.objects.errors import SourceError
 
@@ -14,8 +15,7 @@ _REF = re.compile(r"[^\x00-\x20\x7f~^:?*\[\\]{1,250}\Z")
 _HEAD, _HEADS, _TAGS = b"HEAD", "refs/heads/", "refs/tags/"
 
 
-@dataclass(frozen=True, slots=True)
-class FoundRef:
+class FoundRef(Struct, frozen=True):
     """A ref of a repository: `kind` is branch, tag, ref or commit, `name` as people write it."""
 
     kind: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import socket
 from contextlib import closing
-from dataclasses import asdict
+
+from msgspec.structs import asdict
 
 from applyviz.engine.objects.errors import SourceError
 from applyviz.sources.rendering.job import (

@@ -13,8 +13,9 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
+
+from msgspec.structs import asdict
 
 from applyviz.engine.objects.errors import SourceError
 from applyviz.sources.rendering import inside, isolation

@@ -17,10 +17,12 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
 from pathlib import Path
 
+from msgspec.structs import asdict
+
 from applyviz.engine.objects.errors import SourceError
+from applyviz.engine.objects.structs import replace
 from applyviz.sources.fork_server import list_search_path
 from applyviz.sources.rendering.inside import FAILED, MARK
 from applyviz.sources.rendering.job import (

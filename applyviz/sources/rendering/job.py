@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import BinaryIO
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from applyviz.engine.objects.errors import SourceError
 
@@ -17,8 +20,7 @@ MOST_LINE = 4 * 1024 * 1024
 MOST_BYTES = 64 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class RenderLimits:
+class RenderLimits(Struct, frozen=True):
     """The limits of one rendering.
 
     - `disk_bytes`: of all files that the program sees and writes; `output_bytes`: of what it prints.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
@@ -14,6 +13,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from msgspec import Struct
 
 from applyviz import audit_origin
 from applyviz.web.accounts.forms import DemoSignInForm, NewPasswordForm, PasswordForm, ProofForm, SignInForm
@@ -26,8 +26,7 @@ from applyviz.workflow.people import claims, sessions
 from applyviz.workflow.people import sign_in as signing
 
 
-@dataclass(frozen=True, slots=True)
-class DemoAccount:
+class DemoAccount(Struct, frozen=True):
     """A demo account on the sign-in page, with its roles in words."""
 
     name: str

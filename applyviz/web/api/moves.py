@@ -7,12 +7,15 @@ the managers that give up their fields. The two moves of records are operations 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct
 
 from applyviz.engine.objects.errors import ManifestError
 from applyviz.engine.objects.json_text import write_json
 from applyviz.engine.objects.paths import FieldPath, render_path
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, MutableObject
 from applyviz.engine.ownership.managed_fields import read_owners
 from applyviz.engine.requests.options import (
@@ -57,8 +60,7 @@ _ACTIONS = {
 Hold = Callable[[], Mapping[str, FieldHolder]]
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(Struct, frozen=True):
     """One entry of the list; `number` is its position, for problems."""
 
     number: int

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from itertools import groupby
 
 from django import forms
 
 from applyviz.engine.objects.paths import FieldPath, render_path
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.requests.options import HANDOVER_MANAGER, ApplyOptions, Handover
 from applyviz.records.models import Plan

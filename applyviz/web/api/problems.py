@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
 from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from applyviz.workflow.foundation.errors import NotValidError
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class SourceProblem:
+class SourceProblem(Struct, frozen=True):
     """One problem with its location: a field of the request, or a line of a manifest."""
 
     message: str

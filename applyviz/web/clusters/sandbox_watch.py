@@ -21,6 +21,7 @@ from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
+from msgspec import Struct
 
 from applyviz.sandbox.api.http import WatchPart, WatchPosition, refuse_watch, render_status
 from applyviz.web.frame.streams import do_and_let_go
@@ -32,8 +33,7 @@ _POLLS: Final = threading.BoundedSemaphore(4)
 """How many watches of this process may use the database at the same moment."""
 
 
-@dataclass(frozen=True, slots=True)
-class WatchClock:
+class WatchClock(Struct, frozen=True):
     """The clock of a watch; tests replace it."""
 
     now: Callable[[], float] = time.monotonic

@@ -6,18 +6,16 @@ printed beside it. Left out on purpose: what an operation means, which is the en
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from msgspec import Struct
 
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.planning.model.plan import Certainty, Operation
 from applyviz.engine.risks.model import RiskLevel
 
 
-@dataclass(frozen=True, slots=True)
-class Appearance:
+class Appearance(Struct, frozen=True):
     """Shape, word and tone of one meaning."""
 
     glyph: str

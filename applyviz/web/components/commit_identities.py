@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 
 from django import forms
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from msgspec import Struct
 
 from applyviz.records.git_enums import IdentityKind
 from applyviz.records.models import CommitIdentity
@@ -30,8 +30,7 @@ class IdentityForm(forms.Form):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class IdentityRow:
+class IdentityRow(Struct, frozen=True):
     """One identity or claim."""
 
     pk: int

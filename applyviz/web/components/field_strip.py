@@ -8,12 +8,12 @@ masked and are named in the sentence alone, so the picture of a field of a Secre
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from msgspec import Struct
 
 from applyviz.engine.explain.three_way import MergeOutcome, Station, ThreeWay, Winner
 from applyviz.web.components.values import Shown
@@ -60,8 +60,7 @@ _OPENED_OUTCOMES: Mapping[MergeOutcome, Text] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class StationMark:
+class StationMark(Struct, frozen=True):
     """One station: its shape, its center, and in the opened picture its label and its value as text."""
 
     shape: str
@@ -71,8 +70,7 @@ class StationMark:
     is_value: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class FieldStrip:
+class FieldStrip(Struct, frozen=True):
     """The drawing of a strip: `base` and `line` are paths, `label` is its sentence for people who do not see it."""
 
     tone: str

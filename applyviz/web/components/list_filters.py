@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
 from datetime import date, timedelta
 from urllib.parse import urlencode
 
@@ -17,6 +16,8 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db.models import Exists, OuterRef, Q
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from applyviz import clock
 from applyviz.records.models import ReviewScope
@@ -30,8 +31,7 @@ _DAYS = [MinValueValidator(FIRST_DAY), MaxValueValidator(LAST_DAY)]
 _NUMBER = re.compile(r"#?([0-9]{1,9})")
 
 
-@dataclass(frozen=True, slots=True)
-class ListFilter:
+class ListFilter(Struct, frozen=True):
     """What a list is limited to; "" and None limit nothing."""
 
     text: str = ""
@@ -45,8 +45,7 @@ class ListFilter:
     @property
     def query(self) -> str:
         """The filters as parts of an address, each with a leading `&`."""
-        found = ((one.name, getattr(self, one.name)) for one in fields(self))
-        return "".join(f"&{urlencode({name: str(value)})}" for name, value in found if value)
+        return "".join(f"&{urlencode({name: str(value)})}" for name, value in asdict(self).items() if value)
 
     def match_scopes(self, review: str) -> Q:
         """Return the condition that the review of a row, whose key is the column `review`, is for these scopes."""

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.utils.functional import Promise
+from msgspec import Struct
 
 from applyviz.web.components.badges import Appearance
 
 
-@dataclass(frozen=True, slots=True)
-class NotedBy:
+class NotedBy(Struct, frozen=True):
     """One person who acknowledged a risk, and when."""
 
     name: str
@@ -20,8 +19,7 @@ class NotedBy:
     is_you: bool
 
 
-@dataclass(frozen=True, slots=True)
-class AlikeRow:
+class AlikeRow(Struct, frozen=True):
     """Another object with the same unacknowledged risk, and the text of its risk."""
 
     position: int
@@ -31,8 +29,7 @@ class AlikeRow:
     texts: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AcknowledgeAction:
+class AcknowledgeAction(Struct, frozen=True):
     """The actions on one risk of an object; an address is empty where the action is impossible.
 
     - `alike`: the other objects with this risk, listed beside it: only those are acknowledged together.
@@ -56,8 +53,7 @@ class AcknowledgeAction:
 Text = str | Promise
 
 
-@dataclass(frozen=True, slots=True)
-class PlanFact:
+class PlanFact(Struct, frozen=True):
     """A labelled fact in small print."""
 
     label: Text
@@ -67,8 +63,7 @@ class PlanFact:
     is_external: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PostAction:
+class PostAction(Struct, frozen=True):
     """A button that posts a form: its fixed values, and on demand one choice beside it."""
 
     text: Text
@@ -80,8 +75,7 @@ class PostAction:
     choices: tuple[tuple[str, Text], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(Struct, frozen=True):
     """A message of the page itself.
 
     - `links`: what it is about, each with its address.
@@ -100,8 +94,7 @@ class Notice:
     links: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """The progress of planning or applying."""
 
     text: Text

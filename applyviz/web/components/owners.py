@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from msgspec import Struct
 
 from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER
 from applyviz.engine.objects.owners import Owner, OwnerIdentity, describe_write
+from applyviz.engine.objects.structs import replace
 
 _KNOWN: dict[str, str | Promise] = {
     "before-first-apply": _("fields set before the first server-side apply"),
@@ -37,8 +38,7 @@ _KNOWN: dict[str, str | Promise] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class OwnerChip:
+class OwnerChip(Struct, frozen=True):
     """One field owner as a page shows it; `has_twin` where the page shows its manager with another operation, too."""
 
     name: str

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 from urllib.parse import urlencode
 
 from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
+from msgspec import Struct
 
 PER_PAGE = 30
 Row = TypeVar("Row")
 
 
-@dataclass(frozen=True, slots=True)
-class ListPage(Generic[Row]):
+class ListPage(Struct, Generic[Row], frozen=True):
     """Some rows of a list, and the numbers of the other pages.
 
     - `query`: the filters, as the addresses of other pages go on; `parameter`: what names a page in them.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from django.utils.translation import gettext_lazy as _
+from msgspec import Struct
 
 from applyviz.records.enums import ReviewState
 from applyviz.records.models import Review
@@ -18,8 +18,7 @@ _MISSED = Appearance("·", _("did not review"), "calm")
 _LOST = Appearance("!", _("can no longer approve"), "remove")
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewerRow:
+class ReviewerRow(Struct, frozen=True):
     """One person who can be asked; `style`: the state of the request, None for a person who was not asked."""
 
     account: int

@@ -6,9 +6,9 @@ Rule: `field.Error` of apimachinery prints the kind of the error, the value as J
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from django.utils.translation import gettext
+from msgspec import Struct
 
 from applyviz.engine.explain.server_refusals import find_refusal
 
@@ -20,8 +20,7 @@ _MOST_NAMED, _IMMUTABLE = 3, "immutable"
 _INVALID = "Invalid value"
 
 
-@dataclass(frozen=True, slots=True)
-class ServerText:
+class ServerText(Struct, frozen=True):
     """A sentence for people, and the original text behind it; "" where the sentence is the text itself."""
 
     sentence: str = ""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from django.utils.functional import Promise
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class TabLink:
+class TabLink(Struct, frozen=True):
     """One tab; `count` is the number of its entries, None for a tab without one."""
 
     word: str | Promise

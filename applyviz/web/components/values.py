@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 import yaml
+from msgspec import Struct
 
 from applyviz.engine.diff.masking import is_masked
 from applyviz.engine.manifests.scalars import resolve_plain
 from applyviz.engine.objects.lookups import ABSENT, find_value
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONValue
 
 __all__ = ["ABSENT", "ShowValue", "Shown", "ValueTexts", "find_value", "render_yaml", "show_short", "show_value"]
@@ -27,8 +28,7 @@ PREVIEW_LINES = 8
 _TEXTS = ("str", "timestamp")
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(Struct, frozen=True):
     """One value as text; `is_long` when it needs separate lines, `is_cut` when it is incomplete."""
 
     text: str

@@ -13,7 +13,6 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -25,6 +24,7 @@ from django.db import connections
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz import stopping
 from applyviz.engine.objects.errors import ApplyVizError
@@ -42,8 +42,7 @@ PIECE = 128 * 1024
 STREAM_SEATS = Seats(64, each=16)
 
 
-@dataclass(frozen=True, slots=True)
-class StreamEvent:
+class StreamEvent(Struct, frozen=True):
     """One event: its name, one line of data, and the position from which a later poll continues.
 
     - `is_last` ends the stream; the page does not reconnect.
@@ -71,8 +70,7 @@ def find_reader(request: HttpRequest) -> Visitor:
     return get_user(request) if key and request.session.exists(key) else AnonymousUser()
 
 
-@dataclass(frozen=True, slots=True)
-class StreamClock:
+class StreamClock(Struct, frozen=True):
     """The clock of a stream; tests replace it."""
 
     now: Callable[[], float] = time.monotonic

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from markdown_it import MarkdownIt
+from msgspec import Struct
 
 from applyviz.engine.diff.yaml_text import render_yaml
 from applyviz.engine.objects.values import JSONValue
@@ -31,8 +31,7 @@ _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 _PAGE_LINK = re.compile(r"\]\((?P<name>[a-z-]+)\.md\)")
 
 
-@dataclass(frozen=True, slots=True)
-class EntryLink:
+class EntryLink(Struct, frozen=True):
     """One page in the list of pages."""
 
     question: str
@@ -43,8 +42,7 @@ class EntryLink:
     excerpt: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TextBlock:
+class TextBlock(Struct, frozen=True):
     """One text of an example with its role."""
 
     label: str
@@ -52,8 +50,7 @@ class TextBlock:
     manager: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class OwnerLine:
+class OwnerLine(Struct, frozen=True):
     """One field owner and its fields after the example."""
 
     name: str
@@ -61,8 +58,7 @@ class OwnerLine:
     paths: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ExampleRow:
+class ExampleRow(Struct, frozen=True):
     """One worked example with its answers."""
 
     name: str
@@ -76,8 +72,7 @@ class ExampleRow:
     tables: tuple[MergeTable, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class GuidePage:
+class GuidePage(Struct, frozen=True):
     """One page of the guide."""
 
     title: str
@@ -98,8 +93,7 @@ def render_prose(text: str) -> SafeString:
     return html
 
 
-@dataclass(frozen=True, slots=True)
-class GuideIndex:
+class GuideIndex(Struct, frozen=True):
     """The list of pages; `text` is what was searched for."""
 
     text: str

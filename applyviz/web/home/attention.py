@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import IntEnum
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+from msgspec import Struct
 
 from applyviz.web.clusters.pages.findings import DriftRow
 from applyviz.web.reviews.pages.review_list import ReviewRow, Share
@@ -40,8 +40,7 @@ _TONES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class NextAction:
+class NextAction(Struct, frozen=True):
     """The next step of a review, whether this person can take it, and its action; `url` "" is the review itself."""
 
     what: Text
@@ -51,8 +50,7 @@ class NextAction:
     url: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(Struct, frozen=True):
     """A review with what it waits for."""
 
     review: ReviewRow
@@ -64,8 +62,7 @@ class Waiting:
         return _TONES[self.next.urgency]
 
 
-@dataclass(frozen=True, slots=True)
-class AttentionRow:
+class AttentionRow(Struct, frozen=True):
     """One line: a title, why it is there, and one act."""
 
     tone: str

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.ops import demo
 
 
-@dataclass(frozen=True, slots=True)
-class FirstStep:
+class FirstStep(Struct, frozen=True):
     """One step; `sign_in` names the demo account that does it, where one click signs that account in."""
 
     title: str

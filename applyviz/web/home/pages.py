@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz import clock
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import ReviewState, ReviewStatus, RunState
 from applyviz.records.models import ApplyRun, Plan
@@ -37,8 +38,7 @@ RUNS_SHOWN = 5
 EMERGENCIES_SHOWN = timedelta(days=7)
 
 
-@dataclass(frozen=True, slots=True)
-class Home:
+class Home(Struct, frozen=True):
     """The home page."""
 
     emergency: tuple[Notice, ...]

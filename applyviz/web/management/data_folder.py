@@ -9,7 +9,6 @@ import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from django.core.management import call_command
@@ -17,6 +16,7 @@ from django.core.management.base import CommandError
 from django.db import DatabaseError, connection, transaction
 from django.db.migrations.exceptions import InconsistentMigrationHistory
 from django.db.migrations.loader import MigrationLoader
+from msgspec import Struct
 
 from applyviz.records.models import AuditEntry
 
@@ -24,8 +24,7 @@ _LOCK = "lock"
 _LONGEST = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class LockedFolder:
+class LockedFolder(Struct, frozen=True):
     """The locked folder of this process."""
 
     handle: int

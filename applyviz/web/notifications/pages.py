@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz.records.enums import DeliveryState, NotificationKind
 from applyviz.records.models import Cluster, Delivery, Notification, Webhook
@@ -44,8 +44,7 @@ _DELIVERY_STYLES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class NoticeRow:
+class NoticeRow(Struct, frozen=True):
     """One notification; `url` marks it as read and leads to its subject."""
 
     style: Appearance
@@ -56,8 +55,7 @@ class NoticeRow:
     is_unread: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ChoiceRow:
+class ChoiceRow(Struct, frozen=True):
     """The settings of one event."""
 
     event: str
@@ -67,8 +65,7 @@ class ChoiceRow:
     is_fixed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookRow:
+class WebhookRow(Struct, frozen=True):
     """One webhook in the list; without its secret, and with only the host of its address."""
 
     name: str
@@ -81,8 +78,7 @@ class WebhookRow:
     last: Appearance | None
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveryRow:
+class DeliveryRow(Struct, frozen=True):
     """One line of the delivery log."""
 
     style: Appearance

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, replace
 
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
+from msgspec.structs import asdict
 
 from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.risks.model import RiskLevel

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from threading import Lock
+
+from msgspec import Struct, field
 
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.refs import GroupVersionKind
@@ -24,8 +25,7 @@ KEPT_CHARACTERS = 24_000_000
 KEPT_PER_ANSWER = 4_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class ChildQuestion:
+class ChildQuestion(Struct, frozen=True):
     """A question with its address; `is_masked`: its input is stored, so values of Secrets are masked already."""
 
     key: str
@@ -36,8 +36,7 @@ class ChildQuestion:
     is_masked: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class RenderedAnswer:
+class RenderedAnswer(Struct, frozen=True):
     """The kind and the field paths of an answer, and its panes as HTML by what an address chooses."""
 
     kept: PlaygroundQuery

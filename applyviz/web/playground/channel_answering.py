@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from django.template.loader import render_to_string
 from django.utils.translation import gettext
+from msgspec import Struct
 
 from applyviz.engine.channels.model import AddonPlan, AddonReason
 from applyviz.engine.objects.values import JSONObject
@@ -29,8 +29,7 @@ _BY_VERSION = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedAddonObject:
+class PlannedAddonObject(Struct, frozen=True):
     """One object of an addon: what the plan does with it; `is_record`: it only records the addon as installed."""
 
     kind: str
@@ -42,8 +41,7 @@ class PlannedAddonObject:
     is_record: bool
 
 
-@dataclass(frozen=True, slots=True)
-class AddonAnswer:
+class AddonAnswer(Struct, frozen=True):
     """One entry of the channel, with the objects that it writes and prunes, and what was not computed."""
 
     row: AddonRow

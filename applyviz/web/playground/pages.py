@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Generic, TypeVar
 
 from django.urls import reverse
+from msgspec import Struct
 
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.refs import GroupVersionKind
@@ -32,8 +32,7 @@ EXAMPLES_AT = "2026-01-01T00:00:00Z"
 Given = TypeVar("Given")
 
 
-@dataclass(frozen=True, slots=True)
-class AddressedQuestion(Generic[Given]):
+class AddressedQuestion(Struct, Generic[Given], frozen=True):
     """A question with an address: an example of the guide, or one that a visitor submitted."""
 
     key: str
@@ -45,8 +44,7 @@ class AddressedQuestion(Generic[Given]):
     expires_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PlaygroundQuestion(AddressedQuestion[PlaygroundQuery]):
+class PlaygroundQuestion(AddressedQuestion[PlaygroundQuery], frozen=True):
     """A question about one object; `pool`: the processes that compute the answer of a visitor."""
 
     pool: limited.Pool = limited.PEOPLE
@@ -57,8 +55,7 @@ class PlaygroundQuestion(AddressedQuestion[PlaygroundQuery]):
         return answers.ChildQuestion(self.key, self.given, self.now, self.url, self.pool)
 
 
-@dataclass(frozen=True, slots=True)
-class ExampleLink:
+class ExampleLink(Struct, frozen=True):
     """One example that can be opened."""
 
     title: str
@@ -66,8 +63,7 @@ class ExampleLink:
     is_current: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ExampleGroup:
+class ExampleGroup(Struct, frozen=True):
     """The examples of one page of the guide."""
 
     title: str

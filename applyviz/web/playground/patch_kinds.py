@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from django.template.loader import render_to_string
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from msgspec import Struct
 
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason
 from applyviz.engine.manifests.documents import PatchType
@@ -29,16 +28,14 @@ _WORDS: dict[FieldOperation, str | Promise] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PatchedFieldRow:
+class PatchedFieldRow(Struct, frozen=True):
     """One field that a patch changes."""
 
     word: str | Promise
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class PatchColumn:
+class PatchColumn(Struct, frozen=True):
     """The result of a patch as one type; `lines` is the derived body, for types that do not accept the written one."""
 
     title: str | Promise

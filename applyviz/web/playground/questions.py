@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Generic, TypeVar
 
 from django.urls import reverse
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.engine.objects.values import JSONObject
@@ -27,8 +27,7 @@ from applyviz.workflow.ops import playgrounds
 _Given = TypeVar("_Given", SetQuery, ChannelQuery)
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionKind(Generic[_Given]):
+class QuestionKind(Struct, Generic[_Given], frozen=True):
     """A kind of question of the playground. A stored question has its name, so that no other kind reads it.
 
     - `read`: returns a question from its JSON; `open`: that of an example, None for an example of another kind.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from django.template.loader import render_to_string
 from django.utils.functional import Promise
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
+from msgspec import Struct
 
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject
@@ -49,8 +49,7 @@ _PROPAGATED: dict[Propagation, str | Promise] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SetObjectRow:
+class SetObjectRow(Struct, frozen=True):
     """One object, what becomes of it, and why."""
 
     kind: str
@@ -61,8 +60,7 @@ class SetObjectRow:
     risks: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SetShare:
+class SetShare(Struct, frozen=True):
     """How many objects have the same outcome."""
 
     style: Appearance

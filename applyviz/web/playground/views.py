@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from applyviz import clock
+from applyviz.engine.objects.structs import replace
 from applyviz.guide import limited
 from applyviz.guide.given import PlaygroundQuery, PlaygroundQueryError
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires

@@ -7,13 +7,13 @@ tickets by any part of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.urls import reverse
+from msgspec import Struct
 
 from applyviz.records.enums import RunState
 from applyviz.records.models import ApplyRun, AuditEntry, ObjectChange, Review
@@ -33,8 +33,7 @@ _SHORTEST, _SHORTEST_FIELD = 2, 3
 _LAST = "z" * 20
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewHit:
+class ReviewHit(Struct, frozen=True):
     """One review."""
 
     number: int
@@ -45,8 +44,7 @@ class ReviewHit:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class RunHit:
+class RunHit(Struct, frozen=True):
     """One apply run."""
 
     number: int
@@ -57,8 +55,7 @@ class RunHit:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectHit:
+class ObjectHit(Struct, frozen=True):
     """One object that a review plans or planned to change."""
 
     kind: str
@@ -68,8 +65,7 @@ class ObjectHit:
     url: str
 
 
-@dataclass(frozen=True, slots=True)
-class SearchPage:
+class SearchPage(Struct, frozen=True):
     """Everything that was found, at most so many of each sort."""
 
     text: str

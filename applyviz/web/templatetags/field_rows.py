@@ -6,12 +6,12 @@ Each is a separate template; `skeletons.py` renders it once per form.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from django import template
 from django.utils.safestring import SafeString
 
+from applyviz.engine.objects.structs import replace
 from applyviz.web.templatetags import skeletons
 from applyviz.web.templatetags.skeletons import TextMark
 

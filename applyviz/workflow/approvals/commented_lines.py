@@ -6,8 +6,9 @@ A plan never changes, so the numbers stay right. They are stored as `diff-after:
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 _STORED = re.compile(r"([a-z_-]+):([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")
 
@@ -28,8 +29,7 @@ class LineText(StrEnum):
         return self.value.replace("-", "_")
 
 
-@dataclass(frozen=True, slots=True)
-class CommentedLines:
+class CommentedLines(Struct, frozen=True):
     """Lines of a text, counted from 1, both included."""
 
     text: LineText

@@ -7,11 +7,11 @@ where; it holds no text.
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
 
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.engine.objects.paths import render_path
@@ -28,8 +28,7 @@ from applyviz.workflow.plans import changes
 LONGEST = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class CommentContent:
+class CommentContent(Struct, frozen=True):
     """The text of a comment and what it is about, checked and in the form in which both are stored."""
 
     text: str

@@ -9,7 +9,8 @@ gap unless they go back to the first commit of the branch.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.records.enums import PlanState
 from applyviz.records.git_enums import EditorRole, HistoryGap
@@ -26,8 +27,7 @@ from applyviz.workflow.plans.source_runs.same_source import select_git_runs
 _LOOKED_BACK = 50
 
 
-@dataclass(frozen=True, slots=True)
-class _Base:
+class _Base(Struct, frozen=True):
     """The last approved plan of a source, and its commit."""
 
     plan: Plan | None = None

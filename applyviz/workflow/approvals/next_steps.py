@@ -6,9 +6,10 @@ A step that belongs to somebody else is `AwaitOthers`. Pages choose the words an
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
+
+from msgspec import Struct
 
 from applyviz.records.enums import PlanState, ReviewState, RunState
 from applyviz.records.models import ApplyRun, Plan
@@ -34,8 +35,7 @@ _REPLANNED = (PolicyChanged, ConflictRulesChanged, IdentityChanged, AccountChang
 _UNDONE = (RunState.STALE, RunState.FAILED, RunState.CANCELED)
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
+class Reader(Struct, frozen=True):
     """The rights of one person on one plan, and what they did.
 
     - `can_edit`: re-plan, resolve, upload, close: of an open review, on its latest plan; so is `can_acknowledge`.
@@ -59,86 +59,72 @@ class StepOwner(StrEnum):
     NOBODY = "nobody"
 
 
-@dataclass(frozen=True, slots=True)
-class NextStep:
+class NextStep(Struct, frozen=True):
     """One step."""
 
 
-@dataclass(frozen=True, slots=True)
-class AwaitPlan(NextStep):
+class AwaitPlan(NextStep, frozen=True):
     """Planning goes on."""
 
 
-@dataclass(frozen=True, slots=True)
-class AwaitOthers(NextStep):
+class AwaitOthers(NextStep, frozen=True):
     """The step is for other people, or for a later moment."""
 
     whose: StepOwner
 
 
-@dataclass(frozen=True, slots=True)
-class OpenNewerPlan(NextStep):
+class OpenNewerPlan(NextStep, frozen=True):
     """The review has a later plan."""
 
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class OpenRun(NextStep):
+class OpenRun(NextStep, frozen=True):
     """The plan was run."""
 
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class VerifyElsewhere(NextStep):
+class VerifyElsewhere(NextStep, frozen=True):
     """Another tool applies the plan; what it did is verified afterwards."""
 
 
-@dataclass(frozen=True, slots=True)
-class Replan(NextStep):
+class Replan(NextStep, frozen=True):
     """Make a new plan of the same manifests."""
 
 
-@dataclass(frozen=True, slots=True)
-class WithdrawRequest(NextStep):
+class WithdrawRequest(NextStep, frozen=True):
     """Withdraw the request for changes that this person made."""
 
 
-@dataclass(frozen=True, slots=True)
-class UploadManifests(NextStep):
+class UploadManifests(NextStep, frozen=True):
     """Mend the manifests."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResolveConflicts(NextStep):
+class ResolveConflicts(NextStep, frozen=True):
     """Resolve conflicts, beginning at an object."""
 
     count: int
     position: int
 
 
-@dataclass(frozen=True, slots=True)
-class AcknowledgeRisks(NextStep):
+class AcknowledgeRisks(NextStep, frozen=True):
     """Acknowledge risks."""
 
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class ViewObjects(NextStep):
+class ViewObjects(NextStep, frozen=True):
     """View high-risk objects."""
 
     positions: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovePlan(NextStep):
+class ApprovePlan(NextStep, frozen=True):
     """Approve the plan."""
 
 
-@dataclass(frozen=True, slots=True)
-class ApplyPlan(NextStep):
+class ApplyPlan(NextStep, frozen=True):
     """Start the run."""
 
 

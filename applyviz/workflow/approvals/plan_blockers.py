@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Count, Min, Q, Sum
+from msgspec import Struct
 
 from applyviz import clock, moments
 from applyviz.engine.planning.model.plan import Certainty, Operation
@@ -58,8 +58,7 @@ PolicyOf = Mapping[int, PolicyRules]
 HiddenOf = Mapping[int, Collection[int]]
 
 
-@dataclass(frozen=True, slots=True)
-class _RowGroup:
+class _RowGroup(Struct, frozen=True):
     """The objects of a plan with one operation, certainty and effect: their number, conflicts and first position."""
 
     operation: str

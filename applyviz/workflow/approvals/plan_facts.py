@@ -7,7 +7,8 @@ that the use cases enforce (`plan_blockers`); `next_steps` chooses the step from
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.records.enums import PlanState, ReviewState, ReviewStatus, RunState
 from applyviz.records.models import ApplyRun, Plan
@@ -44,8 +45,7 @@ _CALM = (NothingToApply, AppliedElsewhere, RisksOpen, ChangesRequested)
 """The blockers that have a status of their own, or wait for people; every other one makes a plan blocked."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlanFacts:
+class PlanFacts(Struct, frozen=True):
     """What one person may know of a plan, and what they may do.
 
     - `blockers`: why the plan cannot be approved or run, whoever asks; `closed`: why no run may start at this moment.
@@ -132,8 +132,7 @@ def _decide(blockers: Collection[PlanBlocker], *, is_missing: bool) -> ReviewSta
     return ReviewStatus.NEEDS_APPROVAL if is_missing or RisksOpen in kinds else ReviewStatus.APPROVED
 
 
-@dataclass(frozen=True, slots=True)
-class PlanOutline:
+class PlanOutline(Struct, frozen=True):
     """The status of a plan and its blockers; without its open risks, unless its status depends on them."""
 
     status: ReviewStatus

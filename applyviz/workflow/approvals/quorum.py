@@ -7,9 +7,9 @@ involved in the plan under any account. It belongs to a digest: a re-plan with t
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from django.db.models import Prefetch, Q, QuerySet, prefetch_related_objects
+from msgspec import Struct
 
 from applyviz import clock, moments
 from applyviz.records.enums import Role
@@ -26,8 +26,7 @@ from applyviz.workflow.people import humans as people
 from applyviz.workflow.policies import Demand, PolicyRules
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(Struct, frozen=True):
     """One demand of the policy, the approvals that meet it, and how many are missing."""
 
     demand: Demand
@@ -39,8 +38,7 @@ class Need:
         return max(0, self.demand.approvals - len(self.given_by))
 
 
-@dataclass(frozen=True, slots=True)
-class Quorum:
+class Quorum(Struct, frozen=True):
     """The demands of a plan's policy and the approvals that count."""
 
     policy: PolicyRules

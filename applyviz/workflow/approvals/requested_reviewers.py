@@ -8,10 +8,10 @@ may run.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 
 from django.db import transaction
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz import clock, moments
 from applyviz.records.enums import AuditAction, ReviewState
@@ -29,8 +29,7 @@ from applyviz.workflow.people import humans
 MOST_REQUESTED = 20
 
 
-@dataclass(frozen=True, slots=True)
-class RequestedReviewer:
+class RequestedReviewer(Struct, frozen=True):
     """One person who was asked, and whether they approved the plan or still may."""
 
     account: int

@@ -11,13 +11,13 @@ import math
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypeAlias, TypeVar
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db.models import Exists, OuterRef, QuerySet
+from msgspec import Struct
 
 from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.records.enums import AuditAction
@@ -142,8 +142,7 @@ def keep_genuine(rows: Iterable[Approval]) -> list[Approval]:
     return [row for row, fault in list_faults(rows) if not fault]
 
 
-@dataclass(frozen=True, slots=True)
-class Forged:
+class Forged(Struct, frozen=True):
     """An approval, emergency apply or scheduled start that this installation did not make."""
 
     what: str
@@ -157,8 +156,7 @@ class Forged:
         return f"{self.what} {self.number} by {self.by} of plan {self.plan} of review {self.review}: {self.fault}"
 
 
-@dataclass(frozen=True, slots=True)
-class MACResult:
+class MACResult(Struct, frozen=True):
     """The number of approvals and emergency applies, and the forged ones among them."""
 
     approvals: int

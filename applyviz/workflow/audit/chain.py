@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain as chain_up
 from itertools import islice
@@ -20,7 +19,9 @@ from typing import Self
 from django.db import connection
 from django.db.models import Count, Exists, OuterRef, Sum
 from django.utils.translation import gettext as _
+from msgspec import Struct, field
 
+from applyviz.engine.objects.structs import replace
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import AuditEntry, ChainEnd
 from applyviz.workflow.audit import anchors
@@ -33,8 +34,7 @@ from applyviz.workflow.foundation.errors import NotValidError
 _CHUNK = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
+class Checkpoint(Struct, frozen=True):
     """The end of the global chain as published: `sequence:hash`."""
 
     sequence: int = 0
@@ -53,8 +53,7 @@ class Checkpoint:
         return cls(int(found[1]), found[2])
 
 
-@dataclass(frozen=True, slots=True)
-class ChainReport:
+class ChainReport(Struct, frozen=True):
     """The result of a verification: the number of valid entries, the last sequence read, and the first bad entry.
 
     - `head` is the last good hash of the global chain, `runs` the number of run chains that were read.

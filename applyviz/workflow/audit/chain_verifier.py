@@ -7,7 +7,8 @@ Its memory is bounded: the position of a forgotten chain is read again from the 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import AuditEntry
@@ -25,8 +26,7 @@ from applyviz.workflow.audit.trail import GENESIS, GLOBAL, find_start
 MOST_KEPT = 50_000
 
 
-@dataclass(frozen=True, slots=True)
-class BadEntry:
+class BadEntry(Struct, frozen=True):
     """The first fault: its sequence in the chain and the entry number that pages show (None: no such row)."""
 
     chain: int

@@ -12,7 +12,6 @@ import json
 import logging
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Self
@@ -22,6 +21,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.engine.objects.values import canonical_json
@@ -42,8 +42,7 @@ _TITLE = "applyviz head of the history"
 _MOST_NAMED = 50
 
 
-@dataclass(frozen=True, slots=True)
-class SignedCheckpoint:
+class SignedCheckpoint(Struct, frozen=True):
     """A checkpoint with the time of its signature; key and signature are hexadecimal."""
 
     head: Checkpoint

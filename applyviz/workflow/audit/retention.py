@@ -8,12 +8,12 @@ Entries that verification needs are always kept.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.engine.objects.values import JSONValue
@@ -31,8 +31,7 @@ _BATCH = 1_000
 ALWAYS_KEPT = frozenset({*KEPT_ACTIONS, AuditAction.RETENTION_CHANGED, AuditAction.HISTORY_PUBLISHED})
 
 
-@dataclass(frozen=True, slots=True)
-class PrunedBodies:
+class PrunedBodies(Struct, frozen=True):
     """The result of applying a policy once."""
 
     policy: str

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from django.contrib.auth.models import User
+from msgspec import Struct
 
 from applyviz.engine.objects.accessors import map_or_empty
 from applyviz.records.enums import AuditAction
@@ -34,8 +34,7 @@ from applyviz.workflow.foundation import account_macs, row_macs
 from applyviz.workflow.foundation.row_macs import RightRow, VouchedRow
 
 
-@dataclass(frozen=True, slots=True)
-class BadRight:
+class BadRight(Struct, frozen=True):
     """A row that this installation did not make, or that the audit log does not confirm."""
 
     what: str

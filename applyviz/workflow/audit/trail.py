@@ -12,15 +12,16 @@ import hashlib
 import json
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC
 from functools import partial
 from typing import Any, TypeAlias
 
 from django.db import transaction
+from msgspec import Struct
 
 from applyviz import audit_origin, clock, request_ids
 from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, canonical_json
 from applyviz.records.enums import AuditAction
 from applyviz.records.full_text import collect_words
@@ -54,8 +55,7 @@ SEARCHED = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class AuditSubject:
+class AuditSubject(Struct, frozen=True):
     """The subject of an entry: slug of the cluster, numbers of review, plan and run, object, digest."""
 
     cluster: str = ""

@@ -6,13 +6,15 @@ an access review and does not store it; the reader sends it as a dry run.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import StrEnum
+
+from msgspec import Struct
 
 from applyviz.clusters import connect, facts
 from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.objects.exchange import Request
+from applyviz.engine.objects.structs import replace
 from applyviz.records.models import Cluster
 from applyviz.workflow.clusters import impersonation
 from applyviz.workflow.clusters.permissions import RequiredAccess, is_allowed
@@ -45,8 +47,7 @@ class ClusterReadiness(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class KindPermissions:
+class KindPermissions(Struct, frozen=True):
     """The permissions on one kind: for each of `VERBS`, whether it is allowed; None without an answer."""
 
     group: str
@@ -54,8 +55,7 @@ class KindPermissions:
     allowed: tuple[bool | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterState:
+class ClusterState(Struct, frozen=True):
     """Version, readiness, identity and permissions of a cluster; `problem` says why it did not answer.
 
     - `server_message`: the original text of the server or the network.

@@ -8,11 +8,11 @@ resolves it. A plan fixes its identity when it is created; its digest covers it,
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz import clock, moments
 from applyviz.clusters import connect
@@ -54,8 +54,7 @@ class IdentityUnclearError(NotPossibleError):
         self.why = why
 
 
-@dataclass(frozen=True, slots=True)
-class MappingDraft:
+class MappingDraft(Struct, frozen=True):
     """The subject of a mapping (a person, a team, or neither: the default) and its identity."""
 
     user: str

@@ -8,11 +8,11 @@ because the approval covers the rights of the earlier account. `by` None is the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 from django.db import transaction
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.clusters import connect, facts
@@ -30,8 +30,7 @@ from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError
 from applyviz.workflow.foundation.locks import lock_cluster
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionCheck:
+class ConnectionCheck(Struct, frozen=True):
     """The result of testing a cluster's own credential; `problem` is one sentence, "" for success.
 
     - `server_message` is the original text of the server or the network.

@@ -7,7 +7,6 @@ kinds call passwords: only workers read schemas.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 
 from django.conf import settings
 from django.db import transaction
@@ -16,6 +15,7 @@ from applyviz.engine.diff.mask_policy import MaskPolicy
 from applyviz.engine.diff.passwords import KindPasswords, Passwords
 from applyviz.engine.objects.errors import SchemaError
 from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.digest.serialize import from_json
 from applyviz.engine.schema.model import SchemaSource
 from applyviz.engine.schema.password_fields import PasswordPath, list_passwords

@@ -7,11 +7,11 @@ belong to the person. In a team installation they would be the server's, so ever
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
 from django.conf import settings
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz.clusters import connect, own_kubeconfig
 from applyviz.clusters.own_kubeconfig import OwnContext
@@ -26,16 +26,14 @@ _ADDRESSES = ("new", "contexts")
 """Pages beside those of clusters."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownContext:
+class KnownContext(Struct, frozen=True):
     """A context, and the cluster that was added from the same server; None before."""
 
     context: OwnContext
     cluster: Cluster | None
 
 
-@dataclass(frozen=True, slots=True)
-class OwnContexts:
+class OwnContexts(Struct, frozen=True):
     """The contexts of this machine, the files that were looked for, and what could not be read."""
 
     rows: tuple[KnownContext, ...]

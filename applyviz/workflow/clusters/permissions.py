@@ -9,11 +9,13 @@ nothing, because the server authorizes each write again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from applyviz.clusters.identity import Identity
 from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.objects.exchange import APPLY_PATCH, Answer, Request
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import get_at
 from applyviz.engine.requests.calls import ABSENT_VERSION
 from applyviz.sandbox.storage.routing import parse_path
@@ -23,8 +25,7 @@ REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class RequiredAccess:
+class RequiredAccess(Struct, frozen=True, order=True):
     """One permission that must be granted; without a name it covers all objects of the resource."""
 
     verb: str

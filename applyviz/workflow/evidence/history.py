@@ -10,7 +10,6 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ from django.db import connection, transaction
 from django.db.models import BooleanField, QuerySet
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.engine.objects.values import JSONObject, canonical_json
@@ -195,8 +195,7 @@ def make_writer() -> Writer:
     return csv.writer(Echo(), quoting=csv.QUOTE_ALL)
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedField:
+class ChangedField(Struct, frozen=True):
     """One field that a write changed; values are masked, "" where there is none."""
 
     path: str

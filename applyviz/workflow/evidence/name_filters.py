@@ -7,11 +7,11 @@ index for each, and the filter keeps those that fit. Objects have many names, so
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from django.db import connection
 from django.db.models import Q
+from msgspec import Struct
 
 from applyviz.engine.diff.credentials import WORD
 from applyviz.records.models import AuditEntry
@@ -28,8 +28,7 @@ _LISTED = {
 _MOST = 3_000
 
 
-@dataclass(frozen=True, slots=True)
-class NameStart:
+class NameStart(Struct, frozen=True):
     """The beginning of names of objects, without case."""
 
     text: str

@@ -8,7 +8,6 @@ pages, so that an export of a year is never in memory and keeps no cursor open f
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 from heapq import merge
@@ -19,8 +18,11 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from applyviz import clock
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.records.enums import AuditAction, FindingSort
 from applyviz.records.models import ApplyRun, AuditEntry, LiveFinding
@@ -133,8 +135,7 @@ EXCEPTIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Period:
+class Period(Struct, frozen=True):
     """A range of days, both included, and a cluster ("" means all)."""
 
     since: date
@@ -156,8 +157,7 @@ class Period:
         return clock.find_start(self.until + timedelta(days=1))
 
 
-@dataclass(frozen=True, slots=True)
-class EvidenceFact:
+class EvidenceFact(Struct, frozen=True):
     """One line of evidence; `number` is that of the audit entry, None for findings of scans.
 
     - `owners`: whether the field owners of an object are verified, a slug of `OwnerCheck`; "" for other facts, and for
@@ -184,7 +184,7 @@ class EvidenceFact:
 
     def to_json(self) -> dict[str, JSONValue]:
         """Return the fact for exports."""
-        values = {name: getattr(self, name) for name in EvidenceFact.__slots__}
+        values = {name: getattr(self, name) for name in EvidenceFact.__struct_fields__}
         changes = [asdict(one) for one in self.changes]
         return {**values, "section": self.section.value, "at": self.at.isoformat(), "changes": changes}
 
@@ -360,7 +360,7 @@ def read_all(period: Period, *, for_user: Visitor) -> Iterator[EvidenceFact]:
 
 def _write_csv(facts: Iterator[EvidenceFact]) -> Generator[str, None, None]:
     writer = make_writer()
-    yield writer.writerow([name for name in EvidenceFact.__slots__ if name != "changes"])
+    yield writer.writerow([name for name in EvidenceFact.__struct_fields__ if name != "changes"])
     for fact in facts:
         yield writer.writerow([tame(value) for value in fact.to_row()])
 

@@ -7,10 +7,10 @@ moment is the newest one before it, of a policy that was not archived yet.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Q
+from msgspec import Struct
 
 from applyviz.records.models import ApplyRun, Plan, PolicyVersion, Review
 from applyviz.workflow import policies
@@ -23,8 +23,7 @@ from applyviz.workflow.policies.rules import PolicyRules, find_strictest, rules_
 from applyviz.workflow.policies.windows import find_closed
 
 
-@dataclass(frozen=True, slots=True)
-class LateRun:
+class LateRun(Struct, frozen=True):
     """A run that worked outside its window; `closed` holds the reasons at the moment `at`."""
 
     run: ApplyRun

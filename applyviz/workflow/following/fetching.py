@@ -8,14 +8,15 @@ the branch is fetched as it is.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import F, Q
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.records.enums import AuditAction, PlanState, ReviewState
 from applyviz.records.git_enums import FollowEnd, FollowOutcome
@@ -47,8 +48,7 @@ class _NothingThereError(ApplyVizError):
     """A commit that cannot be planned; another attempt finds the same."""
 
 
-@dataclass(frozen=True, slots=True)
-class _FollowClaim:
+class _FollowClaim(Struct, frozen=True):
     """A following, the push that it answers, and the epoch under which this worker has it."""
 
     following: Following

@@ -13,8 +13,9 @@ import hmac
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import parse_qs
+
+from msgspec import Struct
 
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.records.git_enums import ForgeKind
@@ -50,8 +51,7 @@ class PayloadError(Exception):
         self.is_expected = is_expected
 
 
-@dataclass(frozen=True, slots=True)
-class PushEvent:
+class PushEvent(Struct, frozen=True):
     """A push to one branch; `before` is "" for a new branch, `path` that of the repository at its host.
 
     - `pusher` is the name for people, `login` the account at the host, `email` its address; "" if it is unknown.

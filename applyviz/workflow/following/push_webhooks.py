@@ -6,11 +6,11 @@ The address has a random part, so that nobody finds it by guessing. The secret i
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.engine.objects.errors import SourceError
@@ -27,8 +27,7 @@ from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError,
 from applyviz.workflow.plans.fetch_policy import make_policy
 
 
-@dataclass(frozen=True, slots=True)
-class MadeSecret:
+class MadeSecret(Struct, frozen=True):
     """A push webhook and its secret, which is shown once."""
 
     webhook: PushWebhook

@@ -6,91 +6,80 @@ A new reason is a class here, the condition that makes it, and its sentence.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from applyviz.engine.risks.model import RiskKind
 from applyviz.records.enums import Applier, ReviewState
 from applyviz.records.git_enums import EditorRole, HistoryGap
 
 
-@dataclass(frozen=True, slots=True)
-class PlanBlocker:
+class PlanBlocker(Struct, frozen=True):
     """One reason."""
 
 
 # The plan and its review.
 
 
-@dataclass(frozen=True, slots=True)
-class PlanUnfinished(PlanBlocker):
+class PlanUnfinished(PlanBlocker, frozen=True):
     """Planning goes on."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlanFailed(PlanBlocker):
+class PlanFailed(PlanBlocker, frozen=True):
     """Planning stopped with an error."""
 
     error: str
 
 
-@dataclass(frozen=True, slots=True)
-class AppliedElsewhere(PlanBlocker):
+class AppliedElsewhere(PlanBlocker, frozen=True):
     """Another tool applies the manifests."""
 
     tool: Applier
 
 
-@dataclass(frozen=True, slots=True)
-class PlanSuperseded(PlanBlocker):
+class PlanSuperseded(PlanBlocker, frozen=True):
     """The review has a later plan."""
 
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewNotOpen(PlanBlocker):
+class ReviewNotOpen(PlanBlocker, frozen=True):
     """The review is being applied, was applied, or is closed."""
 
     state: ReviewState
 
 
-@dataclass(frozen=True, slots=True)
-class AuthorsForged(PlanBlocker):
+class AuthorsForged(PlanBlocker, frozen=True):
     """The authors of the plan are unknown: its row was not stored, or was changed, by this installation."""
 
 
 # What the plan was made for has changed, or does not allow it.
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyChanged(PlanBlocker):
+class PolicyChanged(PlanBlocker, frozen=True):
     """Another version of the policy is in force."""
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyForged(PlanBlocker):
+class PolicyForged(PlanBlocker, frozen=True):
     """Policies in force were not published by this installation."""
 
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyMissing(PlanBlocker):
+class PolicyMissing(PlanBlocker, frozen=True):
     """Versions of policies that the audit log records as in force are not there."""
 
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ConflictRulesChanged(PlanBlocker):
+class ConflictRulesChanged(PlanBlocker, frozen=True):
     """Conflict rules that reach objects of the plan were approved or ended."""
 
     numbers: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class IdentitiesClash(PlanBlocker):
+class IdentitiesClash(PlanBlocker, frozen=True):
     """A person belongs to teams that are mapped to different identities on a cluster."""
 
     name: str
@@ -98,8 +87,7 @@ class IdentitiesClash(PlanBlocker):
     teams: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class MappingInvalid(PlanBlocker):
+class MappingInvalid(PlanBlocker, frozen=True):
     """A mapping gives a person an identity that Kubernetes does not accept."""
 
     number: int
@@ -107,53 +95,46 @@ class MappingInvalid(PlanBlocker):
     problem: str
 
 
-@dataclass(frozen=True, slots=True)
-class MappingForged(PlanBlocker):
+class MappingForged(PlanBlocker, frozen=True):
     """The mappings of a cluster are not those that this installation stored."""
 
     cluster: str
 
 
-@dataclass(frozen=True, slots=True)
-class IdentityUnclear(PlanBlocker):
+class IdentityUnclear(PlanBlocker, frozen=True):
     """The requester has no identity any more."""
 
     why: IdentitiesClash | MappingInvalid | MappingForged
 
 
-@dataclass(frozen=True, slots=True)
-class IdentityChanged(PlanBlocker):
+class IdentityChanged(PlanBlocker, frozen=True):
     """The requester has another identity on the cluster."""
 
     name: str
     cluster: str
 
 
-@dataclass(frozen=True, slots=True)
-class AccountChanged(PlanBlocker):
+class AccountChanged(PlanBlocker, frozen=True):
     """The credential of the cluster belongs to another account; `account` "" is not known."""
 
     cluster: str
     account: str
 
 
-@dataclass(frozen=True, slots=True)
-class AccessDenied(PlanBlocker):
+class AccessDenied(PlanBlocker, frozen=True):
     """The cluster does not allow requests of the plan; `identity` "" is the credential of the cluster."""
 
     identity: str
     acts: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RequesterNotAllowed(PlanBlocker):
+class RequesterNotAllowed(PlanBlocker, frozen=True):
     """The policy only allows the members of one of these teams to request plans."""
 
     teams: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectsKept(PlanBlocker):
+class ObjectsKept(PlanBlocker, frozen=True):
     """The plan would delete objects that a policy keeps; `position` is the first of them, as in the classes below."""
 
     policy: str
@@ -161,8 +142,7 @@ class ObjectsKept(PlanBlocker):
     position: int
 
 
-@dataclass(frozen=True, slots=True)
-class TooManyDeletions(PlanBlocker):
+class TooManyDeletions(PlanBlocker, frozen=True):
     """The plan deletes more objects than a policy allows."""
 
     policy: str
@@ -171,8 +151,7 @@ class TooManyDeletions(PlanBlocker):
     position: int
 
 
-@dataclass(frozen=True, slots=True)
-class TooMuchPruned(PlanBlocker):
+class TooMuchPruned(PlanBlocker, frozen=True):
     """Prune would delete more of the live objects of the set than a policy allows; `percent` is the limit."""
 
     policy: str
@@ -185,8 +164,7 @@ class TooMuchPruned(PlanBlocker):
 # Who edited the commits of the plan.
 
 
-@dataclass(frozen=True, slots=True)
-class EditorUnmatched(PlanBlocker):
+class EditorUnmatched(PlanBlocker, frozen=True):
     """No account matches a person behind commits."""
 
     name: str
@@ -194,15 +172,13 @@ class EditorUnmatched(PlanBlocker):
     commits: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PushersUnknown(PlanBlocker):
+class PushersUnknown(PlanBlocker, frozen=True):
     """No delivery of the git host names the pusher of these commits."""
 
     commits: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CommitsUnknown(PlanBlocker):
+class CommitsUnknown(PlanBlocker, frozen=True):
     """Not all commits since the last approved plan are known."""
 
     gap: HistoryGap
@@ -211,15 +187,13 @@ class CommitsUnknown(PlanBlocker):
 # The manifests and the objects of the plan.
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestProblems(PlanBlocker):
+class ManifestProblems(PlanBlocker, frozen=True):
     """Manifests could not be read or planned: an incomplete set cannot be approved."""
 
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class ConflictsOpen(PlanBlocker):
+class ConflictsOpen(PlanBlocker, frozen=True):
     """Objects have unresolved conflicts; `fields` counts the conflicts."""
 
     count: int
@@ -227,40 +201,35 @@ class ConflictsOpen(PlanBlocker):
     position: int
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectsBroken(PlanBlocker):
+class ObjectsBroken(PlanBlocker, frozen=True):
     """Objects could not be planned, or the server rejected them."""
 
     count: int
     position: int
 
 
-@dataclass(frozen=True, slots=True)
-class LiveUnknown(PlanBlocker):
+class LiveUnknown(PlanBlocker, frozen=True):
     """The live state of objects is unknown."""
 
     count: int
     position: int
 
 
-@dataclass(frozen=True, slots=True)
-class OnlyEstimated(PlanBlocker):
+class OnlyEstimated(PlanBlocker, frozen=True):
     """Objects are only estimated, and the policy requires a dry run."""
 
     count: int
     position: int
 
 
-@dataclass(frozen=True, slots=True)
-class NothingToApply(PlanBlocker):
+class NothingToApply(PlanBlocker, frozen=True):
     """The plan changes nothing."""
 
 
 # What people still have to do.
 
 
-@dataclass(frozen=True, slots=True)
-class OpenRisk:
+class OpenRisk(Struct, frozen=True):
     """One kind of risk of one object (its `position` in the plan) or of the plan that needs an acknowledgment."""
 
     position: int
@@ -274,8 +243,7 @@ class OpenRisk:
         return self.object_key, self.effect, self.kind.slug
 
 
-@dataclass(frozen=True, slots=True)
-class RisksOpen(PlanBlocker):
+class RisksOpen(PlanBlocker, frozen=True):
     """Risks are not acknowledged."""
 
     risks: tuple[OpenRisk, ...]
@@ -286,23 +254,20 @@ class RisksOpen(PlanBlocker):
         return len({risk.kind for risk in self.risks})
 
 
-@dataclass(frozen=True, slots=True)
-class ChangesRequested(PlanBlocker):
+class ChangesRequested(PlanBlocker, frozen=True):
     """An approver requests changes."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalsMissing(PlanBlocker):
+class ApprovalsMissing(PlanBlocker, frozen=True):
     """The policy requires more approvals; `team` "" counts everyone who may approve."""
 
     count: int
     team: str
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalNotCounted(PlanBlocker):
+class ApprovalNotCounted(PlanBlocker, frozen=True):
     """An approval of the person would meet none of the demands that are not met."""
 
     lacking: tuple[ApprovalsMissing, ...]
@@ -311,23 +276,20 @@ class ApprovalNotCounted(PlanBlocker):
 # Whether a run may start at this moment.
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterArchived(PlanBlocker):
+class ClusterArchived(PlanBlocker, frozen=True):
     """The cluster is history only."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterPaused(PlanBlocker):
+class ClusterPaused(PlanBlocker, frozen=True):
     """An administrator paused the cluster."""
 
     name: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class ChangesFrozen(PlanBlocker):
+class ChangesFrozen(PlanBlocker, frozen=True):
     """A freeze is active; `until` is its end in its own zone."""
 
     until: datetime
@@ -335,8 +297,7 @@ class ChangesFrozen(PlanBlocker):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class WindowClosed(PlanBlocker):
+class WindowClosed(PlanBlocker, frozen=True):
     """None of these change windows is open."""
 
     windows: tuple[str, ...]
@@ -345,39 +306,33 @@ class WindowClosed(PlanBlocker):
 # The person.
 
 
-@dataclass(frozen=True, slots=True)
-class NotApprover(PlanBlocker):
+class NotApprover(PlanBlocker, frozen=True):
     """The person does not have the role."""
 
 
-@dataclass(frozen=True, slots=True)
-class RoleNotCounted(PlanBlocker):
+class RoleNotCounted(PlanBlocker, frozen=True):
     """The role rests on a grant by the sole administrator, and the policy does not count that."""
 
 
-@dataclass(frozen=True, slots=True)
-class OwnChanges(PlanBlocker):
+class OwnChanges(PlanBlocker, frozen=True):
     """The person was involved in the plan; `is_commit`: by commits."""
 
     is_commit: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectsUnviewed(PlanBlocker):
+class ObjectsUnviewed(PlanBlocker, frozen=True):
     """The approver has not viewed high-risk objects."""
 
     positions: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NotStarter(PlanBlocker):
+class NotStarter(PlanBlocker, frozen=True):
     """The person may not start runs; `is_retry`: may not retry them."""
 
     is_retry: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class StartScheduled(PlanBlocker):
+class StartScheduled(PlanBlocker, frozen=True):
     """A start of the plan waits already."""
 
     name: str

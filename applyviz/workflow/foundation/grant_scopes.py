@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz.workflow.foundation.errors import FieldRefusedError
 from applyviz.workflow.foundation.scopes import PATTERN
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """The scope of a grant."""
 
     cluster_pattern: str = "*"

@@ -2,87 +2,73 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from applyviz.workflow.foundation.blockers import PlanBlocker
 
 
-@dataclass(frozen=True, slots=True)
-class RequesterLost(PlanBlocker):
+class RequesterLost(PlanBlocker, frozen=True):
     """The requester of the plan may no longer request it."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class StarterLost(PlanBlocker):
+class StarterLost(PlanBlocker, frozen=True):
     """The person who started the run may no longer start runs."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class ApproverLost(PlanBlocker):
+class ApproverLost(PlanBlocker, frozen=True):
     """A person who approved may no longer approve."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalForged(PlanBlocker):
+class ApprovalForged(PlanBlocker, frozen=True):
     """An approval is not genuine (`audit/approval_macs.py`)."""
 
     name: str
     fault: str
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalExpired(PlanBlocker):
+class ApprovalExpired(PlanBlocker, frozen=True):
     """An approval that was spent on the run has expired."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalsTooFew(PlanBlocker):
+class ApprovalsTooFew(PlanBlocker, frozen=True):
     """The approvals that were spent on the run no longer meet the policy."""
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptForged(PlanBlocker):
+class AttemptForged(PlanBlocker, frozen=True):
     """A further attempt of the run is not genuine."""
 
     number: int
     fault: str
 
 
-@dataclass(frozen=True, slots=True)
-class EmergencyForged(PlanBlocker):
+class EmergencyForged(PlanBlocker, frozen=True):
     """The emergency apply is not genuine."""
 
     name: str
     fault: str
 
 
-@dataclass(frozen=True, slots=True)
-class EmergencyRightLost(PlanBlocker):
+class EmergencyRightLost(PlanBlocker, frozen=True):
     """The person behind the emergency apply may no longer run plans without approval."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class RunNotFailed(PlanBlocker):
+class RunNotFailed(PlanBlocker, frozen=True):
     """Only a failed run can be retried."""
 
 
-@dataclass(frozen=True, slots=True)
-class EmergencyNotRetried(PlanBlocker):
+class EmergencyNotRetried(PlanBlocker, frozen=True):
     """An emergency apply has no approval that a retry could use."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunOverlaps(PlanBlocker):
+class RunOverlaps(PlanBlocker, frozen=True):
     """Another run changes the same objects."""
 
     number: int

@@ -7,13 +7,13 @@ in records for people.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
 from typing import TypeAlias, TypeVar, cast
 
 from django.utils.formats import date_format
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, ngettext_lazy
+from msgspec.structs import asdict
 
 from applyviz.workflow.foundation import blockers, run_blockers
 from applyviz.workflow.foundation.blockers import PlanBlocker
@@ -289,7 +289,7 @@ def describe(found: PlanBlocker) -> str:
     kind = type(found)
     if kind in _WRITERS:
         return _WRITERS[kind](found)
-    facts = {field.name: getattr(found, field.name) for field in fields(found)}
+    facts = asdict(found)
     return cast(str, _TEXTS[kind]) % facts if facts else str(_TEXTS[kind])
 
 

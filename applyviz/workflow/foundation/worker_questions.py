@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 
 from django.db import transaction
 from django.db.models import Q
 from django.utils.translation import gettext as _
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from applyviz import audit_origin, clock
 from applyviz.engine.objects.errors import ApplyVizError, ClusterError
@@ -80,8 +81,7 @@ class RefusedError(WorkflowError):
         return cls(reasons, status, error.detail if isinstance(error, ClusterError) else "")
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerQuestion:
+class WorkerQuestion(Struct, frozen=True):
     """A question; `content` holds ids and names, `secret` what only a worker may read."""
 
     kind: WorkerRequestKind

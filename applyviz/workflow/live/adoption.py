@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import yaml
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz.clusters import discovery
 from applyviz.clusters.reader import ClusterReader
@@ -44,8 +44,7 @@ _ALLOTTED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Adoption:
+class Adoption(Struct, frozen=True):
     """An object that may be adopted: its manifest as masked text, and its current owners."""
 
     ref: ObjectRef
@@ -77,8 +76,7 @@ def make_manifest(live: JSONObject) -> JSONObject:
     return {"apiVersion": live["apiVersion"], "kind": live["kind"], "metadata": metadata, **rest}
 
 
-@dataclass(frozen=True, slots=True)
-class _Target:
+class _Target(Struct, frozen=True):
     """A live object to read: where it is, what it was called, and which of its fields are passwords."""
 
     ref: ObjectRef

@@ -8,11 +8,13 @@ now carries the label of another: each run takes it to its own set.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.objects.known_names import PART_OF
 from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import APPLIED
@@ -35,8 +37,7 @@ _Key = tuple[str, str, str, str]
 _Labeled = tuple[ObjectRef, JSONObject]
 
 
-@dataclass(frozen=True, slots=True)
-class SharedObject:
+class SharedObject(Struct, frozen=True):
     """An object in two sets: the parent that its label names, and the other one; `run` applied it there, 0 for none."""
 
     ref: ObjectRef
@@ -45,8 +46,7 @@ class SharedObject:
     run: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterSets(LiveGaps):
+class ClusterSets(LiveGaps, frozen=True):
     """The ApplySets of a cluster among the objects that a person may view."""
 
     sets: tuple[FoundSet, ...] = ()

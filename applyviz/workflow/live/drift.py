@@ -6,7 +6,7 @@ other owners are not. Secret values are compared by their tags. Rule for pairing
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from applyviz.engine.objects.known_names import LAST_APPLIED_PATH, NAMING
 from applyviz.engine.objects.paths import FieldPath, render_path
@@ -19,8 +19,7 @@ from applyviz.workflow.plans.outcome_check import find_broken
 _LEFT_OUT = NAMING | {LAST_APPLIED_PATH}
 
 
-@dataclass(frozen=True, slots=True)
-class Drifted:
+class Drifted(Struct, frozen=True):
     """One field that differs from what was applied; `MISSING` where there is no value."""
 
     path: str

@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import F, Q
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.clusters import connect, discovery, facts
@@ -22,6 +22,7 @@ from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.model.plan import DELETIONS, Certainty, Operation
 from applyviz.engine.planning.objects.revert import list_touched
@@ -53,8 +54,7 @@ _PATIENCE = timedelta(seconds=5)
 _WRITES = (Operation.CREATE, Operation.UPDATE, Operation.REPLACE, *DELETIONS, Operation.BLOCKED)
 
 
-@dataclass(frozen=True, slots=True)
-class _Habit:
+class _Habit(Struct, frozen=True):
     """The field manager of a tool, and whether it forces conflicts."""
 
     manager: str

@@ -7,8 +7,9 @@ its credential; without an answer there is no schema. The history comes from the
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from applyviz.clusters import connect, discovery
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason
@@ -29,8 +30,7 @@ LOOKED_AT = 12
 _CALM = (FieldOperation.UNCHANGED, FieldOperation.KEPT, FieldOperation.DEFAULTED, FieldOperation.ALLOCATED)
 
 
-@dataclass(frozen=True, slots=True)
-class PastMove:
+class PastMove(Struct, frozen=True):
     """One run that changed a field or its owners."""
 
     at: datetime | None
@@ -41,8 +41,7 @@ class PastMove:
     versions: Versions
 
 
-@dataclass(frozen=True, slots=True)
-class FieldFacts:
+class FieldFacts(Struct, frozen=True):
     """The schema of one field; `default` is valid if `has_default`."""
 
     description: str = ""

@@ -8,7 +8,9 @@ endpoints are left out, because controllers write them all the time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.clusters import discovery, facts
@@ -18,6 +20,7 @@ from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.ownership.managed_fields import read_owners
 from applyviz.engine.schema.model import Resource
@@ -36,16 +39,14 @@ _PAGE = 500
 MOST_OBJECTS = 5_000
 
 
-@dataclass(frozen=True, slots=True)
-class LiveObject:
+class LiveObject(Struct, frozen=True):
     """One object of a cluster and its owners."""
 
     ref: ObjectRef
     owners: tuple[Owner, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LiveGaps:
+class LiveGaps(Struct, frozen=True, kw_only=True):
     """The gaps in what was read of a cluster: `unread` names kinds that could not be listed, `problem` why none could.
 
     - `is_cut`: there are more objects than were read, or are shown.
@@ -56,15 +57,13 @@ class LiveGaps:
     is_cut: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Inventory(LiveGaps):
+class Inventory(LiveGaps, frozen=True):
     """The objects of a cluster."""
 
     objects: tuple[LiveObject, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Holding:
+class Holding(Struct, frozen=True):
     """The fields of one object that one field manager owns with one operation."""
 
     ref: ObjectRef
@@ -73,8 +72,7 @@ class Holding:
     shared_with: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Holdings(LiveGaps):
+class Holdings(LiveGaps, frozen=True):
     """All fields that one field manager owns in a cluster."""
 
     objects: tuple[Holding, ...] = ()

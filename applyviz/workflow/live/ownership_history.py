@@ -10,12 +10,12 @@ observations are. Only paths are read here, never values.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
 from django.db.models import F, QuerySet
+from msgspec import Struct
 
 from applyviz.clusters.server_clock import to_ours
 from applyviz.engine.diff.marks import remove_tags
@@ -52,8 +52,7 @@ class Source(StrEnum):
     RUN = "run"
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(Struct, frozen=True):
     """The owners of an object as observed once; `entries` are raw managedFields, None for an absent object.
 
     - `review`, `plan` and `position` name the object change, `run` the apply run whose answer this is.
@@ -70,8 +69,7 @@ class Observation:
     ahead: timedelta | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OwnershipSpan:
+class OwnershipSpan(Struct, frozen=True):
     """The number of fields of an owner after a moment, and how many it gained and lost."""
 
     owner: FieldOwner
@@ -80,8 +78,7 @@ class OwnershipSpan:
     lost: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class OwnerChange:
+class OwnerChange(Struct, frozen=True):
     """One field whose owners changed; without owners before it is new, without owners after nothing owns it now."""
 
     path: str
@@ -89,8 +86,7 @@ class OwnerChange:
     after: tuple[FieldOwner, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class OwnershipEvent:
+class OwnershipEvent(Struct, frozen=True):
     """A time at which owners changed: dated `at`, seen by `reading`, not yet so at `since` (None: first observation).
 
     - `handovers` are the first of `handover_count`, in path order.
@@ -105,8 +101,7 @@ class OwnershipEvent:
     handover_count: int
 
 
-@dataclass(frozen=True, slots=True)
-class OwnershipPeriod:
+class OwnershipPeriod(Struct, frozen=True):
     """An owner from its first field until it has none; `until` None: it still owns some in the last observation."""
 
     owner: FieldOwner
@@ -115,8 +110,7 @@ class OwnershipPeriod:
     most: int
 
 
-@dataclass(frozen=True, slots=True)
-class OwnersOverTime:
+class OwnersOverTime(Struct, frozen=True):
     """Moments newest first, ownership periods oldest first; `is_cut`: older observations were left out."""
 
     moments: tuple[OwnershipEvent, ...] = ()

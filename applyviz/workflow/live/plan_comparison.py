@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import F, Q
+from msgspec import Struct
 
 from applyviz import clock, moments
 from applyviz.clusters import connect, discovery, facts
@@ -45,8 +46,7 @@ _PAGE, _MOST_PAGES, _BATCH = 500, 40, 200
 Names = dict[str, dict[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class LiveState:
+class LiveState(Struct, frozen=True):
     """The comparison of a plan as one reader sees it; `hidden` counts the objects that are not shown to them."""
 
     state: LiveComparisonState

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import timedelta
+
+from msgspec import Struct, field
 
 from applyviz import clock
 from applyviz.clusters import connect, facts
@@ -20,6 +21,7 @@ from applyviz.clusters.server_clock import convert_text
 from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.request_paths import make_path
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.planning.objects.withheld_messages import holds_masked
 from applyviz.engine.readiness.conditions import is_condition
@@ -48,8 +50,7 @@ _LONGEST = 300
 _OF_REPLICA_SET = re.compile(r"-[a-z0-9]{5,10}")
 
 
-@dataclass(frozen=True, slots=True)
-class LiveEvent:
+class LiveEvent(Struct, frozen=True):
     """One event about an object or one of its pods, dated by our clock; its message is "" if it may repeat a Secret."""
 
     at: str
@@ -60,8 +61,7 @@ class LiveEvent:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class LivePod:
+class LivePod(Struct, frozen=True):
     """A pod that is not ready; `reason` is "" while nothing says why, `ended` why its last container ended."""
 
     name: str
@@ -73,8 +73,7 @@ class LivePod:
     ended: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectHealth:
+class ObjectHealth(Struct, frozen=True):
     """One live object of a run.
 
     - `pods` are the first pods that are not ready, of `not_ready` in all; `ready` counts the others.
@@ -92,8 +91,7 @@ class ObjectHealth:
     unread: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class RunHealth:
+class RunHealth(Struct, frozen=True):
     """The live objects of a run; `problem` says why nothing was read, `left` counts the objects that were not read."""
 
     objects: tuple[ObjectHealth, ...] = ()
@@ -101,8 +99,7 @@ class RunHealth:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Touched:
+class _Touched(Struct, frozen=True):
     """An object that the run wrote: where it is read, and whether words about it may repeat a masked value."""
 
     result: ObjectResult

@@ -11,13 +11,13 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.clusters import connect
@@ -60,8 +60,7 @@ logger = logging.getLogger(__name__)
 _LATEST_RUNS = 50
 
 
-@dataclass(frozen=True, slots=True)
-class ScannedObject:
+class ScannedObject(Struct, frozen=True):
     """One finding before it is stored.
 
     - `changed_at` is of the clock of the API server, which is `ahead` of ours; the key must not depend on that.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import timedelta
 
 from applyviz.clusters.server_clock import convert_text
@@ -16,6 +15,7 @@ from applyviz.engine.diff.mask_policy import MaskPolicy
 from applyviz.engine.diff.masking import mask
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.model import SchemaSource

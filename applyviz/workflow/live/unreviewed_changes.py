@@ -11,8 +11,9 @@ has the time of the last of them. Status is ignored: it is reported, not desired
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from applyviz.clusters.server_clock import AGREEMENT
 from applyviz.engine.objects.known_names import LAST_APPLIED_PATH
@@ -30,8 +31,7 @@ _SYSTEM = frozenset(
 _OF_SERVER = frozenset({BEFORE_FIRST_APPLY, ANCIENT_CHANGES})
 
 
-@dataclass(frozen=True, slots=True)
-class ExternalWrite:
+class ExternalWrite(Struct, frozen=True):
     """One request of a run that changed an object; its times are of the clock of the API server."""
 
     manager: str
@@ -40,8 +40,7 @@ class ExternalWrite:
     run: int
 
 
-@dataclass(frozen=True, slots=True)
-class UnreviewedChange:
+class UnreviewedChange(Struct, frozen=True):
     """The changes of one field owner that no run made, dated by the API server; only the first `fields` are kept."""
 
     owner: Owner

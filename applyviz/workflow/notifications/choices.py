@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from django.conf import settings
 from django.db import transaction
+from msgspec import Struct
 
 from applyviz.records.enums import NotificationKind
 from applyviz.records.models import NotificationChoice
@@ -35,8 +35,7 @@ _OF_PROGRAMS = (NotificationKind.WEBHOOK_TRIED, NotificationKind.CHECKPOINT_PUBL
 CHOSEN: tuple[NotificationKind, ...] = tuple(event for event in NotificationKind if event not in _OF_PROGRAMS)
 
 
-@dataclass(frozen=True, slots=True)
-class NotificationChannels:
+class NotificationChannels(Struct, frozen=True):
     """Whether a person is notified in the product and by email."""
 
     is_shown: bool

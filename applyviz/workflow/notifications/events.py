@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef
+from msgspec import Struct, field
 
 from applyviz import clock
 from applyviz.engine.objects.values import JSONObject, JSONValue
@@ -62,8 +62,7 @@ _STARTS: dict[str, NotificationKind] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _News:
+class _News(Struct, frozen=True):
     """An event before it is stored, and its recipients; `key` identifies it.
 
     - `plan` None: it is about no plan, and `subject` names what it is about; beside a plan it adds details.

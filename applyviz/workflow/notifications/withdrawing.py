@@ -7,9 +7,8 @@ sent.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.records.enums import DeliveryState
@@ -17,8 +16,7 @@ from applyviz.records.models import Delivery, Notification
 from applyviz.workflow.notifications.events import send_pending
 
 
-@dataclass(frozen=True, slots=True)
-class WithdrawnMessages:
+class WithdrawnMessages(Struct, frozen=True):
     """The numbers of emails and webhook deliveries that are not sent."""
 
     mails: int

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from django.conf import settings
 from django.db import transaction
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.clusters.sandbox import open_sandbox
@@ -70,8 +70,7 @@ class DemoError(ApplyVizError):
     """A step of the demo story failed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(Struct, frozen=True):
     """A demo account; its password is generated for this installation."""
 
     name: str
@@ -209,8 +208,7 @@ def seed_demo(material: DemoMaterial) -> tuple[Account, ...]:
     return accounts
 
 
-@dataclass(frozen=True, slots=True)
-class DemoStory:
+class DemoStory(Struct, frozen=True):
     """The progress of the demo: its second plan, what was done with it, and whether a real cluster was added."""
 
     plan: Plan

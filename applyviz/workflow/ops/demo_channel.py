@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from applyviz.engine.channels.choosing import hash_manifest
 from applyviz.engine.channels.model import KOPS_MANAGER, Addon, ChannelPlan
 from applyviz.engine.channels.reading import read_addons, take_channel_apart
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.exchange import APPLY_PATCH, MERGE_PATCH, Request
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.requests.calls import read_namespace
 from applyviz.engine.schema.builtin import bundled
 

@@ -6,13 +6,13 @@ Everything comes from the database, so that a web process answers it without ask
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db.models import Min, Q, QuerySet
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.records.enums import PlanState, RunState
@@ -26,8 +26,7 @@ LEAST_FREE_BYTES = 500 * 1024 * 1024
 _RECOVERY = "recovery"
 
 
-@dataclass(frozen=True, slots=True)
-class Queue:
+class Queue(Struct, frozen=True):
     """One kind of work: how much of it waits and since when, and how much workers have in hand."""
 
     name: str
@@ -41,8 +40,7 @@ class Queue:
         return self.since is not None and not self.in_hand and now - self.since > PATIENCE
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """A problem, its start, and the action for an administrator."""
 
     title: Promise
@@ -50,8 +48,7 @@ class Problem:
     since: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class InstallationHealth:
+class InstallationHealth(Struct, frozen=True):
     """The queues and what is wrong; `free_bytes` is None where the data is on another machine."""
 
     queues: tuple[Queue, ...]

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.exceptions import ImproperlyConfigured
 from django.db import models, transaction
+from msgspec import Struct
 
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import AccountMac, RenewedMac
@@ -30,8 +30,7 @@ _Row = TypeVar("_Row", bound=SignedRow)
 _NAMED = 20
 
 
-@dataclass(frozen=True, slots=True)
-class ReSignedRows:
+class ReSignedRows(Struct, frozen=True):
     """The rows that were signed under the current key, by what they are called, and those that do not verify.
 
     - `current`: rows that were signed under it before. Accounts count once, whatever is signed of them.

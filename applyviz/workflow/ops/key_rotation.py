@@ -7,10 +7,10 @@ retention policy. Everything else is decrypted and encrypted again, row by row, 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from django.apps import apps
 from django.db import models, transaction
+from msgspec import Struct
 
 from applyviz.records.enums import AuditAction, PlanState
 from applyviz.records.fields import SealedField
@@ -19,8 +19,7 @@ from applyviz.records.sealing import SealError
 from applyviz.workflow.audit import trail
 
 
-@dataclass(frozen=True, slots=True)
-class RotatedKeys:
+class RotatedKeys(Struct, frozen=True):
     """The result of the rotation for one encrypted column.
 
     - `carried`: re-encrypted; `fixed`: under an earlier key, in finished plans; `unopened`: no available key fits.

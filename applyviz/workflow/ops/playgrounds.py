@@ -10,10 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
+from msgspec import Struct
 
 from applyviz import clock, sealing_keys
 from applyviz.engine.objects.values import JSONObject
@@ -31,8 +31,7 @@ WINDOW = timedelta(minutes=1)
 _MORE_FOR_PEOPLE = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Struct, frozen=True):
     """A stored input and its expiry."""
 
     content: JSONObject

@@ -9,10 +9,9 @@ with live first. Work that only reads continues: plans in progress, followed bra
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from django.db import transaction
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.records.enums import AuditAction
@@ -23,8 +22,7 @@ from applyviz.workflow.foundation.errors import NotValidError
 from applyviz.workflow.people import sessions
 
 
-@dataclass(frozen=True, slots=True)
-class EndedWork:
+class EndedWork(Struct, frozen=True):
     """The runs, scheduled starts, sessions and messages ended after a restore, and the API tokens to check.
 
     - `runs`: numbers of the runs that were canceled; `starts`, `sessions`: how many were ended.

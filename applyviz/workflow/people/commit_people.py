@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 
 from django.db.models import Q
+from msgspec import Struct
 
 from applyviz import moments
 from applyviz.records.git_enums import EditorRole, HistoryGap, IdentityKind
@@ -30,8 +30,7 @@ _HIDDEN_PLAIN = re.compile(r"([a-z0-9][a-z0-9._-]*)@noreply\.([a-z0-9.-]+)\Z")
 _MOST_PUSHES = 500
 
 
-@dataclass(frozen=True, slots=True)
-class GitPerson:
+class GitPerson(Struct, frozen=True):
     """A person as git or its host names them; `email` and `login` in the form that identities have."""
 
     name: str
@@ -39,8 +38,7 @@ class GitPerson:
     login: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Editor:
+class Editor(Struct, frozen=True):
     """One person behind commits: their roles, the commits, and the accounts that match (none: unknown)."""
 
     person: GitPerson
@@ -49,8 +47,7 @@ class Editor:
     accounts: tuple[Person, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PlanEditors:
+class PlanEditors(Struct, frozen=True):
     """The editors of a plan by its commits.
 
     - `unknown_pushers`: commits whose pusher no delivery names. `gap`: why not all commits are known, "" if they are.

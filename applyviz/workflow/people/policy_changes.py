@@ -6,11 +6,10 @@ confirming a change must not depend on what policies mean.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from django.db import transaction
 from django.db.models import F
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.engine.objects.values import JSONObject, JSONValue
@@ -22,8 +21,7 @@ from applyviz.workflow.foundation.grant_scopes import Scope
 from applyviz.workflow.people.rights_changes import Actors
 
 
-@dataclass(frozen=True, slots=True)
-class NewVersion:
+class NewVersion(Struct, frozen=True):
     """A version to publish: `after` is the number of the version that its author saw, 0 for none."""
 
     slug: str

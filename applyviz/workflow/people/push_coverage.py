@@ -8,13 +8,13 @@ the pushes that had led to it. A push from a commit of which nothing is known ex
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 Graph = Mapping[str, Sequence[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class PushMove:
+class PushMove(Struct, frozen=True):
     """A push: the commit before it ("": the branch was new) and after it."""
 
     before: str

@@ -7,10 +7,10 @@ stays.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.engine.objects.values import JSONValue
@@ -24,8 +24,7 @@ from applyviz.workflow.foundation.grant_scopes import Scope
 from applyviz.workflow.people import account_links, administrators
 
 
-@dataclass(frozen=True, slots=True)
-class Actors:
+class Actors(Struct, frozen=True):
     """The requester (None: a command on the server), the confirming person, and the reason of a command."""
 
     by: Person | None

@@ -9,11 +9,11 @@ accounts and their end, email addresses, and members of teams that policies name
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.engine.objects.values import JSONObject, JSONValue
@@ -63,8 +63,7 @@ __all__ = [
 _ADMINISTERS = frozenset({Role.ADMINISTRATOR})
 
 
-@dataclass(frozen=True, slots=True)
-class Invited:
+class Invited(Struct, frozen=True):
     """A new account, and the secret of its claim link, which is shown once.
 
     - `is_mail_pending`: a second administrator must confirm its address first.

@@ -10,12 +10,12 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, timedelta
 
 from django.db import IntegrityError, transaction
 from django.db.models import F, Q, QuerySet
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.engine.objects.values import JSONValue
@@ -64,8 +64,7 @@ class TooManyError(NotPossibleError):
         self.seconds = seconds
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(Struct, frozen=True):
     """A calling program: its token and the account that it acts as."""
 
     token: ApiToken

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.clusters import discovery
@@ -20,6 +21,7 @@ from applyviz.engine.manifests.documents import ManifestDocument, ParsedFile
 from applyviz.engine.objects.errors import PlanError
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.conflicts.file_edits import EditedText
 from applyviz.engine.planning.digest.serialize import options_from_json
@@ -85,8 +87,7 @@ def _drive(planner: sets.SetPlanner, reader: ClusterReader, beat: Callable[[], o
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Calculation:
+class Calculation(Struct, frozen=True):
     """A prepared calculation: the reader, the known kinds, and the planner.
 
     - `catalog` includes the kinds that the source itself defines.
@@ -181,8 +182,7 @@ def _is_crd(document: ManifestDocument) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class FrozenSource:
+class FrozenSource(Struct, frozen=True):
     """The frozen files of a plan, parsed; `channel` is set for a kOps channel."""
 
     bundle: SourceBundle

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable
-from dataclasses import replace
 from typing import Any
 
 from applyviz.engine.diff import masking
@@ -15,6 +14,7 @@ from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.json_text import write_json
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
 from applyviz.engine.planning.digest.serialize import (
     CORE,

@@ -7,12 +7,12 @@ that its plan says why the addon is missing; the others are fetched.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from urllib.parse import urljoin, urlsplit
 
 from applyviz.engine.channels.model import Addon
 from applyviz.engine.manifests.documents import ParsedFile
 from applyviz.engine.objects.errors import SourceError
+from applyviz.engine.objects.structs import replace
 from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.workflow.plans.channels import MISSING, read_channel
 

@@ -7,7 +7,8 @@ choice: the records that it writes would change a new one.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from applyviz.clusters.facts import VERSION
 from applyviz.clusters.reader import ClusterReader
@@ -18,6 +19,7 @@ from applyviz.engine.channels.sentences import NODE_LABELS, render_choice
 from applyviz.engine.manifests.documents import ManifestDocument, ParsedFile
 from applyviz.engine.objects.errors import PlanError
 from applyviz.engine.objects.exchange import Request
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONValue, get_at
 from applyviz.engine.planning.model.plan import PlanProblem
 from applyviz.engine.requests.calls import read_namespace
@@ -33,8 +35,7 @@ MISSING = "missing "
 """The beginning of the names in the provenance of a channel that say why a manifest could not be fetched."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadChannel:
+class ReadChannel(Struct, frozen=True):
     """The channel of a source: its file, its entries, and everything wrong with it."""
 
     document: ManifestDocument

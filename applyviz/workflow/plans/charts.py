@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from django.conf import settings
 from django.utils.translation import gettext as _
@@ -20,6 +19,7 @@ from applyviz.clusters import discovery
 from applyviz.engine.manifests.documents import ParsedFile
 from applyviz.engine.objects.errors import ClusterError, SourceError
 from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.requests.replacement import name_object
 from applyviz.engine.risks.hooks import read_hooks

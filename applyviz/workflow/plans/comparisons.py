@@ -8,10 +8,12 @@ look different. Objects without masked values are compared as displayed.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Any
 
+from msgspec import Struct
+
 from applyviz.engine.diff.masking import MaskPolicy, is_masked
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.digest.comparison import FieldMove, ObjectMove, Pair, compare_changes
 from applyviz.engine.planning.digest.serialize import from_json, to_json
@@ -33,8 +35,7 @@ MOST_DETAILED = 40
 """The largest number of objects whose differences are listed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Differing:
+class Differing(Struct, frozen=True):
     """The rows of one object whose effect differs; None where a plan does not have it.
 
     - `row` is that of the second plan, else that of the first.

@@ -7,9 +7,9 @@ of the object instead of being parsed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz.engine.manifests.documents import ParsedFile
 from applyviz.engine.objects.known_names import NAMING
@@ -29,8 +29,7 @@ from applyviz.workflow.plans.live_values import list_rows
 MOST_FIELDS = 500
 
 
-@dataclass(frozen=True, slots=True)
-class FieldHolder:
+class FieldHolder(Struct, frozen=True):
     """An object whose fields may be named; `change` is its change in the latest plan, None for a new manifest."""
 
     ref: ObjectRef

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.engine.objects.values import JSONObject
 from applyviz.records.models import ApplyRun, Plan, SourceRevision
@@ -17,8 +18,7 @@ from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.plans.source_runs.same_source import ComparedSource, find_last_run
 
 
-@dataclass(frozen=True, slots=True)
-class SourceCommit:
+class SourceCommit(Struct, frozen=True):
     """One commit; `files` it changed below the path of the source, None if its parent was not fetched.
 
     - `people`: name and address of author and committer; addresses are not shown to readers of a review.
@@ -33,8 +33,7 @@ class SourceCommit:
     people: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SourceChanges:
+class SourceChanges(Struct, frozen=True):
     """What changed since a run.
 
     - `commits`: newest first, None if the commit of the run is not among those that were fetched.
@@ -121,8 +120,7 @@ def find_last_change(revision: SourceRevision, file: str) -> SourceCommit | None
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class LineChange:
+class LineChange(Struct, frozen=True):
     """The commit that last changed a line; None if it is older than the history, unknown, or was not compared."""
 
     commit: SourceCommit | None = None

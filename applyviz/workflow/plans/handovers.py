@@ -7,9 +7,9 @@ given up, and only those that the manifest sets: what is live there is not for e
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
 
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz.engine.diff.embedded import names_secret
 from applyviz.engine.diff.masking import is_masked
@@ -18,6 +18,7 @@ from applyviz.engine.objects.lookups import ABSENT
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONValue, is_same_json
 from applyviz.engine.ownership.managed_fields import APPLY, UPDATE, read_owners
 from applyviz.engine.planning.digest.serialize import options_from_json
@@ -32,8 +33,7 @@ from applyviz.workflow.plans import reviews
 from applyviz.workflow.plans.changes import find_root
 
 
-@dataclass(frozen=True, slots=True)
-class LiveField:
+class LiveField(Struct, frozen=True):
     """A field that others wrote and that the manifest sets otherwise, or not at all (`is_new`)."""
 
     path: FieldPath

@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NoReturn, Protocol
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.engine.manifests.documents import ParsedFile
 from applyviz.engine.objects.errors import SourceError
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import PlanProblem
 from applyviz.records.models import Cluster
 from applyviz.sources import archives, kustomize, links, upload, url
@@ -48,8 +50,7 @@ class Upload(Protocol):
         """Return its bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewInput:
+class ReviewInput(Struct, frozen=True):
     """The input of a review: files by their paths, a text, links, a git repository, or several of them.
 
     - `files`: bytes, or uploads that the intake reads.
@@ -69,8 +70,7 @@ class ReviewInput:
     namespace: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Intake:
+class Intake(Struct, frozen=True):
     """The frozen manifests, and the parsed content of each file; `is_read` is false if the worker parses them."""
 
     bundle: SourceBundle

@@ -9,9 +9,9 @@ The planner finds the objects that a prune leaves (`planning.sets.staying`); the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from msgspec import Struct
 
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import APPLIED, Operation, Staying
@@ -28,8 +28,7 @@ _RUNS = 10
 _GONE = (Operation.DELETE, Operation.PRUNE)
 
 
-@dataclass(frozen=True, slots=True)
-class LeftBehind:
+class LeftBehind(Struct, frozen=True):
     """The objects of the last run of a source that its manifests no longer contain, in the order of that run."""
 
     run: ApplyRun

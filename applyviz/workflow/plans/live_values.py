@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
 
 from django.contrib.auth.models import User as Person
 from django.core.cache import cache
 from django.db.models import Count, Q, QuerySet
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz.engine.objects.accessors import as_list, as_text
 from applyviz.engine.objects.errors import ApplyVizError
@@ -44,8 +44,7 @@ Name = tuple[str, str]
 Compared = tuple[str, str, int, str]
 
 
-@dataclass(frozen=True, slots=True)
-class LiveView:
+class LiveView(Struct, frozen=True):
     """One reader's view of a plan: `readable` are the Secrets that they may read; None: all of them."""
 
     readable: frozenset[Name] | None = frozenset()

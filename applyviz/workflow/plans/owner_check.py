@@ -9,8 +9,9 @@ created a map beneath metadata is not compared, because several managers share i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from applyviz.engine.objects.fieldsets import EMPTY, FieldSet, FieldSetMemo
 from applyviz.engine.objects.paths import FieldPath
@@ -23,8 +24,7 @@ _Key: TypeAlias = tuple[str, str]
 _Owners: TypeAlias = dict[_Key, FieldSet]
 
 
-@dataclass(frozen=True, slots=True)
-class OwnerDifference:
+class OwnerDifference(Struct, frozen=True):
     """One field with other owners than promised; an owner is written as `manager (operation)`."""
 
     path: FieldPath

@@ -7,11 +7,12 @@ entries move into its Update entry. What is not chosen stays as it is.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
 
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz.engine.objects.owners import describe_write
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.ownership.managed_fields import APPLY, UPDATE
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, TakenManager
@@ -21,8 +22,7 @@ from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError
 from applyviz.workflow.plans import plan_details, reviews
 
 
-@dataclass(frozen=True, slots=True)
-class OtherManager:
+class OtherManager(Struct, frozen=True):
     """A field manager other than that of the plan: what it owns in the objects of the plan.
 
     - `can_move`: whether its fields can move in this mode; `is_chosen`: whether they move in this plan.

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import TypeVar
 from zlib import compress, decompress
 
+from msgspec import Struct
+
 from applyviz.engine.explain.reasons import FieldOperation
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import canonical_json
 from applyviz.engine.planning.digest.serialize import from_json, options_from_json, to_json
 from applyviz.engine.planning.model.graph import PlanGraph
@@ -28,8 +30,7 @@ _T = TypeVar("_T")
 _MOVED = (FieldOperation.CHANGED, FieldOperation.CLEARED)
 
 
-@dataclass(frozen=True, slots=True)
-class Forecast:
+class Forecast(Struct, frozen=True):
     """The effects of another tool's apply: conflicts that stop it, and fields of other managers that it resets."""
 
     conflicts: int = 0

@@ -14,7 +14,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.engine.objects.json_text import write_sorted
 from applyviz.engine.objects.values import JSONValue, canonical_json
@@ -56,8 +57,7 @@ def hash_risks(row: ObjectChange) -> str:
     return hash_bytes(write_sorted(found))
 
 
-@dataclass(frozen=True, slots=True)
-class ContentDigest:
+class ContentDigest(Struct, frozen=True):
     """The hashes of the content of one row: its encrypted bytes, its masked document, and its risks."""
 
     sealed: str

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 
 from django.db import transaction
 
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.objects.masking import mask_risks
 from applyviz.records.models import ObjectChange, Plan

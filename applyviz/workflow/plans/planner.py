@@ -10,12 +10,13 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
 from django.db import transaction
 from django.db.models import F, Q
+from msgspec import Struct
 
 from applyviz import clock, moments, stopping
 from applyviz.clusters import connect, facts
@@ -23,6 +24,7 @@ from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.channels.model import ChannelPlan
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.digest import fingerprint
 from applyviz.engine.planning.digest.serialize import options_from_json, options_to_json, to_json
@@ -66,8 +68,7 @@ _MAX_ATTEMPTS = 3
 _WINDOW_SECONDS = 0.3
 
 
-@dataclass(frozen=True, slots=True)
-class _Claim:
+class _Claim(Struct, frozen=True):
     """A plan and the epoch under which this worker owns it."""
 
     plan: Plan

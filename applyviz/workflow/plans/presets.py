@@ -7,11 +7,11 @@ sent, and its digest covers them. A review remembers which preset filled its for
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 from django.db import IntegrityError, transaction
 from django.db.models import Count, F, Q, QuerySet
 from django.utils.translation import gettext as _
+from msgspec import Struct, field
 
 from applyviz import clock
 from applyviz.engine.objects.values import JSONObject
@@ -36,8 +36,7 @@ FIELDS = (
 """The fields of the form that a preset fills, in the order of the page."""
 
 
-@dataclass(frozen=True, slots=True)
-class PresetDraft:
+class PresetDraft(Struct, frozen=True):
     """A preset as entered; `options` hold the text of each of `FIELDS`, a missing one is the default of the form."""
 
     slug: str
@@ -49,8 +48,7 @@ class PresetDraft:
     options: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class UsedPreset:
+class UsedPreset(Struct, frozen=True):
     """The preset that filled a form, and the fields that the author of the review changed (`find_changes`)."""
 
     preset: Preset

@@ -9,13 +9,14 @@ of the objects, except Namespaces, which several sets share. Reverts do not coun
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 
 from django.db.models import QuerySet
+from msgspec import Struct
 
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.kinds import NAMESPACE
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import APPLIED
 from applyviz.engine.planning.objects.context import EarlierRun
@@ -32,8 +33,7 @@ _MOST_RUNS = 20
 _MOST_PROBED = 50
 
 
-@dataclass(frozen=True, slots=True)
-class _AppliedSet:
+class _AppliedSet(Struct, frozen=True):
     """The objects of a plan by group, kind, namespace and name; in no namespace, they count as in the default one."""
 
     default: str

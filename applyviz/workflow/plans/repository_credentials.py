@@ -7,11 +7,11 @@ point a token at another host would have it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.engine.objects.errors import SourceError
@@ -33,8 +33,7 @@ from applyviz.workflow.plans.fetch_policy import make_policy
 SHORTEST_TOKEN = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Struct, frozen=True):
     """A credential as entered: a token with its user name, or a private key ("": one is made) with host keys."""
 
     address: str

@@ -7,9 +7,9 @@ manager; a conflict that was not shown is never forced.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.engine.diff.masking import is_masked
@@ -34,8 +34,7 @@ MASKED_IN = "masked in"
 """The key of the plan whose tags mask the path of a resolution."""
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """The resolution of one conflict: the object, the field, its current owner, and the kind."""
 
     ref: ObjectRef
@@ -44,8 +43,7 @@ class Choice:
     resolution: ResolutionKind
 
 
-@dataclass(frozen=True, slots=True)
-class ResolutionScope:
+class ResolutionScope(Struct, frozen=True):
     """A selection of open conflicts of a plan; empty fields match everything.
 
     - `position`: of one object; `kind`: (group, kind); `path`: one field; `manager`: the conflicting manager.

@@ -8,7 +8,7 @@ plans lists what changed since the run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 import yaml
@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.errors import MergeError
 from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, get_at, is_same_json
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import DELETIONS, Operation, PlannedObject

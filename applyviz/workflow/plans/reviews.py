@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -15,6 +14,7 @@ from django.utils.translation import gettext as _
 
 from applyviz import clock
 from applyviz.engine.objects.request_paths import find_segment_problem
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.digest.serialize import options_from_json, options_to_json

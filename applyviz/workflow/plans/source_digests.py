@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from dataclasses import dataclass
 from datetime import timedelta
 
 from django.db import transaction
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.records.enums import AuditAction, LimitKind
@@ -30,8 +30,7 @@ MOST_BYTES = 5_000_000
 _DAY = timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedFile:
+class ComparedFile(Struct, frozen=True):
     """The form in which a file was compared, and the names of the equal files of the source."""
 
     name: str

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import replace
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from applyviz import moments
 from applyviz.engine.objects.accessors import map_or_empty
 from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Operation

@@ -8,9 +8,9 @@ critical kind is a high risk, and so is deleting what such objects go with (`rea
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from django.db.models import Count, Min, Q
+from msgspec import Struct
 
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.planning.model.plan import DELETIONS, Operation
@@ -25,8 +25,7 @@ _LIVE = frozenset((Operation.UPDATE, Operation.UNCHANGED, Operation.BLOCKED, Ope
 Exceeded = TooManyDeletions | TooMuchPruned
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
+class _Group(Struct, frozen=True):
     """The objects of a plan with one operation in one namespace: their number, and the first position."""
 
     operation: Operation

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
 from datetime import time
 from zoneinfo import available_timezones
 
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
+from msgspec import Struct
+from msgspec.structs import asdict, fields
 
 from applyviz import clock
 from applyviz.engine.objects.kinds import EVERY_KIND
@@ -45,8 +46,7 @@ _SLUG = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 MOST_APPROVALS, MOST_AT_ONCE, LONGEST_HOURS, LONGEST_ROLLOUT = 9, 64, 24 * 365, 6 * 3600
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluation:
+class Evaluation(Struct, frozen=True):
     """The requirements of a policy, together with the others, for one plan."""
 
     policy: Strictest
@@ -240,12 +240,11 @@ def evaluate(plan: Plan, *, slug: str = "", scope: Scope | None = None, rules: R
 
 def _draft(slug: str, scope: Scope, rules: Rules) -> PolicyVersion:
     """Return a version that is not stored."""
-    where = {name: getattr(scope, name) for name in scope.__slots__}
-    return PolicyVersion(policy=Policy(slug=slug), rules=rules_to_json(rules), **where)
+    return PolicyVersion(policy=Policy(slug=slug), rules=rules_to_json(rules), **asdict(scope))
 
 
 def _holds(scope: Scope, scopes: tuple[ScopeEntry, ...]) -> bool:
-    return any(holds_at(PolicyVersion(**{n: getattr(scope, n) for n in scope.__slots__}), entry) for entry in scopes)
+    return any(holds_at(PolicyVersion(**asdict(scope)), entry) for entry in scopes)
 
 
 __all__ = [

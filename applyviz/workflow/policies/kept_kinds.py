@@ -11,9 +11,9 @@ listed counts as if there were such objects.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 
 from django.db.models import Q
+from msgspec import Struct
 
 from applyviz.engine.objects.kinds import Kind, find_stored
 from applyviz.engine.planning.digest.serialize import from_json
@@ -29,8 +29,7 @@ from applyviz.workflow.policies.rules import Rules, rules_from_json
 InForce = tuple[PolicyVersion, Rules]
 
 
-@dataclass(frozen=True, slots=True)
-class KeptObject:
+class KeptObject(Struct, frozen=True):
     """An object of a plan that a policy keeps."""
 
     position: int

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 
 from django.db.models import OuterRef, Q, Subquery
+from msgspec import Struct
 
 from applyviz import moments
 from applyviz.engine.objects.kinds import EVERY_KIND, find_defined_group, list_kind_names, list_same
@@ -41,8 +41,7 @@ class OwnerOf(StrEnum):
     FILE = "file"
 
 
-@dataclass(frozen=True, slots=True)
-class OwnerRule:
+class OwnerRule(Struct, frozen=True):
     """A team whose approvals a plan needs if it writes objects of a kind (`group/Kind`), or of a file.
 
     - In a pattern `*` matches any text and `?` one character, in files within one folder; a folder `**` matches any
@@ -58,8 +57,7 @@ class OwnerRule:
         return f"{self.of.value}:{self.pattern} {self.team} {self.approvals}"
 
 
-@dataclass(frozen=True, slots=True)
-class OwnedObject:
+class OwnedObject(Struct, frozen=True):
     """The kind (`group/Kind`) and the file of objects that a plan writes.
 
     - `group/*`: the objects of any kind of a group, which go with a definition; `*`: all that go with a Namespace.

@@ -6,9 +6,9 @@ An object that is blocked by a conflict has no risk yet; its risks count once it
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from django.db.models import Q, QuerySet
+from msgspec import Struct
 
 from applyviz import moments
 from applyviz.engine.planning.model.plan import Operation
@@ -31,8 +31,7 @@ _NOT_WRITTEN = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PlanRisk:
+class PlanRisk(Struct, frozen=True):
     """One kind of risk at one level, and the positions of the objects that have it.
 
     - For many objects, `limit` is the number that the policy allows without it, and `unsure` counts the Secrets among

@@ -7,9 +7,10 @@ Left out on purpose: exceptions. A plan that must run without the required appro
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+
+from msgspec import Struct
 
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.digest.serialize import from_json, to_json
@@ -31,8 +32,7 @@ class OnFailure(StrEnum):
     CONTINUE = "continue"
 
 
-@dataclass(frozen=True, slots=True)
-class RiskDemand:
+class RiskDemand(Struct, frozen=True):
     """The total approvals for a plan with a risk, and their team ("": anyone who may approve)."""
 
     risk: RiskKind
@@ -40,8 +40,7 @@ class RiskDemand:
     team: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Struct, frozen=True):
     """The content of one policy.
 
     - `asking_teams`: the teams whose members may request (none: every author); `approvals` come from members of
@@ -97,8 +96,7 @@ def rules_from_json(data: JSONObject) -> Rules:
     return from_json(Rules, dict(data))
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(Struct, frozen=True):
     """Required approvals and their reason; `team` "" counts everyone who may approve."""
 
     approvals: int
@@ -106,8 +104,7 @@ class Demand:
     because: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyRules:
+class PolicyRules(Struct, frozen=True):
     """The strictest of all policies that apply to a plan.
 
     - `version` names each of them with its version, `BUILT_IN` when there is none; `digest` is that of their content.

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 from applyviz.workflow.foundation.blockers import ChangesFrozen, PlanBlocker, WindowClosed
 
@@ -31,8 +32,7 @@ def _render_days(days: tuple[int, ...]) -> str:
     return ",".join(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """Days (0 is Monday) and hours (`HH:MM`) in which plans may run."""
 
     days: tuple[int, ...]
@@ -53,8 +53,7 @@ class Window:
         return f"{_render_days(self.days)} {self.start}-{self.end} {self.zone}"
 
 
-@dataclass(frozen=True, slots=True)
-class Freeze:
+class Freeze(Struct, frozen=True):
     """A period of local times (`YYYY-MM-DDTHH:MM`) in which nothing runs."""
 
     start: str

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from django.db import InterfaceError, InternalError, OperationalError, transaction
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.clusters import connect, facts
@@ -209,8 +210,7 @@ def _read_verdict(found: Iterable[tuple[ObjectResult, Outcome, str]]) -> tuple[R
     return (RunState.STALE, "") if failed else None
 
 
-@dataclass(frozen=True, slots=True)
-class _ClusterClients:
+class _ClusterClients(Struct, frozen=True):
     """Clients of a cluster: `own` identifies it, all other requests use the identity of the plan."""
 
     own: ClusterReader

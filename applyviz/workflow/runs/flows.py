@@ -7,21 +7,20 @@ while a single thread uses the database and keeps the order of the journal.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
+
+from msgspec import Struct
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class CallCluster:
+class CallCluster(Struct, frozen=True):
     """A cluster call; runs in any thread, so it must not use the database. Its exception is thrown into the flow."""
 
     do: Callable[[], object]
 
 
-@dataclass(frozen=True, slots=True)
-class Persist:
+class Persist(Struct, frozen=True):
     """A database write; shares one transaction with the pending writes of other objects.
 
     - `can_wait`: the write may be deferred until the next one of this object; the flow continues at once and receives
@@ -32,8 +31,7 @@ class Persist:
     can_wait: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Sleep:
+class Sleep(Struct, frozen=True):
     """A pause of some seconds.
 
     - `may_park`: a run whose unfinished objects are all in such a pause needs no worker until one looks again.
@@ -43,8 +41,7 @@ class Sleep:
     may_park: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class OutcomeRecorded:
+class OutcomeRecorded(Struct, frozen=True):
     """The object has its outcome; the rest of the flow only waits, so that the next object can start."""
 
 

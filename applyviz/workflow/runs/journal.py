@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeGuard
+
+from msgspec import Struct, field
 
 from applyviz import clock
 from applyviz.clusters.server_clock import compare_clocks
@@ -49,8 +50,7 @@ def _is_status(body: JSONValue) -> TypeGuard[JSONObject]:
     return isinstance(body, Mapping) and body.get("kind") == "Status" and body.get("apiVersion", "v1") == "v1"
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectOutcome:
+class ObjectOutcome(Struct, frozen=True):
     """The result of an object: its outcome, one sentence, masked differences, and what comparing its owners found."""
 
     outcome: Outcome
@@ -63,8 +63,7 @@ def _know_nothing(_now: datetime) -> timedelta | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Journal:
+class Journal(Struct, frozen=True):
     """The journal of one object of a run.
 
     - `change` is the decrypted change, `masked` the same without Secret values.

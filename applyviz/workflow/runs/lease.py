@@ -10,15 +10,16 @@ import logging
 import os
 import socket
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.db import IntegrityError, transaction
 from django.db.models import F, Max, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
+from msgspec import Struct
 
 from applyviz import clock, stopping
 from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.engine.objects.structs import replace
 from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, Outcome, ReviewState, RolloutState, RunState
 from applyviz.records.models import ApplyRun, AuditEntry, ObjectResult, Review
@@ -47,8 +48,7 @@ _UNFINISHED = WrittenQuery(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """A run and the epoch under which this worker owns it; `first_epoch` is that of the attempt's first worker."""
 
     run: ApplyRun

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from applyviz.clusters.reader import ClusterReader
 from applyviz.clusters.writer import ClusterWriter
@@ -48,8 +49,7 @@ from applyviz.workflow.runs.run_content import RunContent
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Struct, frozen=True):
     """The context that all objects of a run share.
 
     - `recompute(result)` returns the change as it would be planned now; `pop_checked(result)`, once, the change that
@@ -71,8 +71,7 @@ class Access:
     clock: Callable[[], float] = time.monotonic
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """The outcome of one object; `is_ready` is False when its rollout failed or timed out."""
 
     result: ObjectResult

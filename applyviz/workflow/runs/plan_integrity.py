@@ -8,10 +8,10 @@ of the whole plan, have MACs of their own.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from applyviz.engine.diff.masking import MaskPolicy
 from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.digest import fingerprint
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model import plan as engine

@@ -8,11 +8,13 @@ Reading needs `list` on pods and events; without it the report says so, and the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
 
 from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.request_paths import make_path
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.readiness.conditions import is_condition
 from applyviz.engine.readiness.pods import PodProblem, find_pod_problems, write_selector
@@ -22,8 +24,7 @@ _MOST_EVENTS = 200
 _KEPT = 5
 
 
-@dataclass(frozen=True, slots=True)
-class PodReport:
+class PodReport(Struct, frozen=True):
     """Why pods do not start; `unread` names what could not be listed, with the status of the answer."""
 
     problems: tuple[PodProblem, ...] = ()

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from time import monotonic
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from applyviz.clusters.errors import NotSentError, meaning_of
 from applyviz.clusters.writer import ClusterWriter
@@ -21,6 +23,7 @@ from applyviz.engine.objects.accessors import as_mapping
 from applyviz.engine.objects.errors import ClusterError, StalePlanError
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.planning.model import placeholders
 from applyviz.records.enums import EntryState, Outcome
@@ -63,8 +66,7 @@ def is_field_conflict(answer: Answer) -> bool:
     return any(isinstance(c, Mapping) and c.get("reason") == "FieldManagerConflict" for c in causes or [])
 
 
-@dataclass(frozen=True, slots=True)
-class SendContext:
+class SendContext(Struct, frozen=True):
     """The context for sending one object; nothing here uses the database.
 
     - `read()` returns the live object or None; `recheck(part)` reads it, recomputes the effect and raises `StopError`
@@ -79,8 +81,7 @@ class SendContext:
     may_repeat: Callable[[int], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class _Received:
+class _Received(Struct, frozen=True):
     """An answer and its duration."""
 
     answer: Answer

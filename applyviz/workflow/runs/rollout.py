@@ -8,10 +8,11 @@ one. The database's clock measures it, because host clocks may differ.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from functools import partial
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from applyviz import clock as shared_clock
 from applyviz.engine.objects.values import JSONObject
@@ -32,8 +33,7 @@ _PATIENCE, _BETWEEN_REPORTS = 10.0, 30.0
 MOST_SAMPLES = 200
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
+class _Seen(Struct, frozen=True):
     """A workload at one moment: how far it is, and its pods; None where it could not be read or counts none."""
 
     status: ReadinessStatus

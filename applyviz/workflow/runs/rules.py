@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 
 from django.conf import settings
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from applyviz.engine.objects.values import JSONValue
 from applyviz.workflow.policies import BUILT_IN, OnFailure, PolicyRules
 
 
-@dataclass(frozen=True, slots=True)
-class RunRules:
+class RunRules(Struct, frozen=True):
     """Failure behavior, parallelism and waits of a run.
 
     - `carries_on`: after a failure, independent objects continue; else nothing more is started.

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.json_text import write_json
@@ -26,8 +27,7 @@ class ContentChangedError(ApplyVizError):
     """A stored change is another one than the run checked before its first write."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Content:
+class _Content(Struct, frozen=True):
     """What is kept of the content of one row: its digest for the MAC of the plan, a hash of its document, its needs.
 
     - `document` is compared with later readings: writing canonical JSON for them would take ten times as long.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from applyviz import clock, moments
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, ReviewState, RunState

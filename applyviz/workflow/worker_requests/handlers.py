@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 from base64 import b64decode
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import cast
 
 import msgspec
 from django.db import transaction
+from msgspec import Struct
 
 from applyviz.clusters import sandbox
 from applyviz.engine.objects.refs import GroupVersionKind
@@ -34,8 +34,7 @@ from applyviz.workflow.plans import charts, comparisons, git_sources, live_value
 Act = Callable[[], JSONValue]
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """A question for a handler: requester, cluster, ids and names, and the decrypted content."""
 
     by: Person | None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import timedelta
 from functools import lru_cache
 
 from applyviz import sealing_keys
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONValue
 from applyviz.records.models import WorkerRequest
 from applyviz.records.worker_enums import WorkerRequestState

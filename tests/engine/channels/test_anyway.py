@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
 from applyviz.engine.channels.choosing import choose
 from applyviz.engine.channels.model import Addon, AddonAction, AddonFault, AddonReason
 from applyviz.engine.channels.sentences import render_choice
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.sets.addon_risks import find_skipped
 from applyviz.engine.risks.model import RiskLevel
 from applyviz.engine.risks.sentences import render_risk

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -10,6 +9,7 @@ from applyviz.engine.channels.choosing import choose, find_faults, hash_manifest
 from applyviz.engine.channels.model import Addon, AddonAction, AddonFault, AddonReason, AddonRecord, ChannelPlan
 from applyviz.engine.channels.sentences import list_duties, list_notes, render_choice
 from applyviz.engine.objects.errors import SourcePosition
+from applyviz.engine.objects.structs import replace
 
 WEB = Addon("web", "web.yaml", "web.yaml", id="k8s-1.30", manifest_hash="a" * 64)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
+from msgspec import structs
 
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason, Stage
 from applyviz.engine.explain.three_way import (
@@ -155,4 +154,4 @@ def test_withheld_picture_is_the_same_for_a_right_and_a_wrong_guess():
 def test_picture_holds_no_value():
     found = read_three_way(reason_of(OP.CHANGED), FourValues("x", "y", "x", "y"), is_known=True, is_equal=is_equal)
 
-    assert {type(value) for value in dataclasses.astuple(found)} == {Station, MergeOutcome, Winner}
+    assert {type(value) for value in structs.astuple(found)} == {Station, MergeOutcome, Winner}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from applyviz.engine.merge.shapes import PatchShape
 from applyviz.engine.objects.exchange import MERGE_PATCH
 from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import get_at, is_same_json
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.planning.objects.masking import mask_change

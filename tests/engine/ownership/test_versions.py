@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from applyviz.engine.objects.errors import ConflictError
 from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.ownership import server_side, updates
 from applyviz.engine.schema.autoscalers import convert_autoscaler
 from applyviz.engine.schema.builtin import bundled

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.manifests.patch_documents import take_patches_apart
 from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model import placeholders
 from applyviz.engine.planning.model.plan import PlannedObject, PlannedSet
 from applyviz.engine.planning.objects.context import PlanningContext

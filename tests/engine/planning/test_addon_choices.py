@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from applyviz.engine.channels.model import AddonAction, AddonPlan, AddonReason, ChannelPlan
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.exchange import Request
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.sets.addon_risks import find_rolling
 from applyviz.engine.planning.sets.channels import name_node

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import yaml
 
 from applyviz.engine.merge.calculation import PatchSteps
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.digest.serialize import change_from_json, change_to_json
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.model.request_sequence import StepPurpose, find_object_path, list_sequence

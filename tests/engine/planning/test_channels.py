@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import yaml
 
@@ -11,6 +10,7 @@ from applyviz.engine.channels.model import Addon, AddonAction, AddonPlan, AddonR
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.errors import SourcePosition
 from applyviz.engine.objects.exchange import Answer
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation, PlanProblem
 from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.sets.channels import plan_record

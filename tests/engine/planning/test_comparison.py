@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from applyviz.engine.objects import paths
 from applyviz.engine.objects.exchange import APPLY_PATCH, MERGE_PATCH, Answer, Request
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.digest.comparison import Pair, compare_changes
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyOptions

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from applyviz.engine.objects.exchange import Answer
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.digest.effects import effect
 from applyviz.engine.planning.model.plan import Certainty, Operation
 from applyviz.engine.planning.simulation.estimated_answers import EstimatedAnswers

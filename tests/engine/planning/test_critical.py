@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from applyviz.engine.objects.exchange import Request
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Prune, PruneMode, SetAction
 from applyviz.engine.risks.model import RiskLevel
 from applyviz.engine.risks.pruning import CRITICAL_KIND

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from applyviz.engine.objects.errors import PlanError
 from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.conflicts.file_edits import FileEdit
 from applyviz.engine.planning.conflicts.resolutions import (
     FieldConflict,

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields, replace
 from enum import StrEnum
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import fields
 
 from applyviz.engine.objects.errors import Conflict
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.digest.fingerprint import digest_plan
 from applyviz.engine.planning.model.plan import Operation, PlannedObject, PlannedSet
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Prune, Replacement

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from applyviz.engine.manifests.parse import parse_manifests
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.conflicts.file_edits import EditedText, FileEdit, make_patch
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.objects.masking import mask_change

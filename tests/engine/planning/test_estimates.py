@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Certainty, Operation
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Order
 from applyviz.engine.schema.model import KindSchema, Resource, SchemaOrigin

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from dataclasses import replace
 
 import pytest
 
 from applyviz.engine.diff.masking import MaskPolicy, is_masked
 from applyviz.engine.manifests.parse import parse_manifests
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import clone
 from applyviz.engine.planning.conflicts.file_edits import EditedText, FileEdit, make_patch, unify
 from applyviz.engine.planning.conflicts.resolutions import ResolutionChoice, ResolutionKind

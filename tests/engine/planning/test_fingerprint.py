@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from applyviz.engine.objects.exchange import Request
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.digest.effects import effect, find_difference, list_differences
 from applyviz.engine.planning.digest.fingerprint import digest_effect, digest_plan
 from applyviz.engine.planning.model.plan import Operation

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from applyviz.engine.explain.reasons import FieldOperation, Reason
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model import placeholders
 from applyviz.engine.planning.model.plan import Certainty, Operation
 from applyviz.engine.planning.model.server_managed import is_same_object

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import yaml
 
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model import placeholders
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.planning.model.server_managed import is_same_object

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.exchange import APPLY_PATCH, Request
 from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation, PlannedObject, Versions
 from applyviz.engine.planning.simulation.kubectl import list_kubectl_writes
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions

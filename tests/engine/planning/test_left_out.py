@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import yaml
 
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.digest.effects import effect
 from applyviz.engine.planning.digest.serialize import change_from_json, change_to_json
 from applyviz.engine.planning.model.plan import Certainty, LeftOut, Operation, PlannedObject, PlannedSet

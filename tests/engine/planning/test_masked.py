@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.digest.serialize import change_to_json
 from applyviz.engine.planning.objects.masking import mask_change
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions

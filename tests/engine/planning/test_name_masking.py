@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from applyviz.engine.diff.mask_policy import MaskPolicy
 from applyviz.engine.objects.paths import FieldPath, fields, render_path, value
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.planning.objects.masking import mask_change, mask_risks
 from applyviz.engine.planning.objects.name_masking import show_paths

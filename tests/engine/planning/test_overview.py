@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.objects import paths
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.digest.serialize import from_json, to_json
 from applyviz.engine.planning.model.overview import Alike, Held, Overviewer, OverviewRow
 from applyviz.engine.planning.model.plan import Operation, PlannedObject, Versions

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
+from msgspec.structs import fields
 
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason, Stage
 from applyviz.engine.objects.errors import PlanError, SourcePosition
 from applyviz.engine.objects.owners import Owner
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.digest.packing import pack_value, pack_versions, unpack_value, unpack_versions
 from applyviz.engine.planning.digest.serialize import (
     CHANGE_FORMAT,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import yaml
 
 from applyviz.engine.explain.reasons import FieldOperation, Reason
 from applyviz.engine.explain.sentences import render_reason
 from applyviz.engine.objects.exchange import JSON_PATCH, MERGE_PATCH, Answer
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.digest.effects import effect
 from applyviz.engine.planning.digest.serialize import change_from_json, change_to_json, core_from_json
 from applyviz.engine.planning.model.plan import Certainty, Operation

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import yaml
 
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.objects.context import EarlierRun
 from applyviz.engine.requests.options import ApplyOptions, Prune, PruneMode
 from applyviz.engine.risks.pruning import PRUNE_CHANGED

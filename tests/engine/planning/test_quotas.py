@@ -1,11 +1,10 @@
 """ResourceQuotas beside the pods of a plan: used now, after apply, hard, and the risk of what does not fit."""
 
-from dataclasses import replace
-
 import pytest
 
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.graph.graph import relate
 from applyviz.engine.planning.model.plan import Operation, Versions
 from applyviz.engine.planning.model.quotas import check_quotas

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from applyviz.engine.objects.errors import Conflict
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.graph.facts import list_facts
 from applyviz.engine.planning.graph.graph import relate
 from applyviz.engine.planning.graph.pod_risks import count_evictions

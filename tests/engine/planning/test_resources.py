@@ -1,11 +1,11 @@
 """Requests and limits of a plan by namespace, before and after."""
 
-from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation, Versions
 from applyviz.engine.planning.model.resources import count_amount, sum_resources
 from tests.web import builders

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from applyviz.engine.objects.exchange import Answer
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import clone
 from applyviz.engine.planning.conflicts.file_edits import EditedText
 from applyviz.engine.planning.conflicts.resolutions import ResolutionChoice, ResolutionKind

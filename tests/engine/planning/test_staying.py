@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.objects.context import EarlierRun
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Prune, PruneMode
 from tests.engine.planning.cluster import Box

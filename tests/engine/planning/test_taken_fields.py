@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
 from applyviz.engine.objects.exchange import APPLY_PATCH, MERGE_PATCH, Request
 from applyviz.engine.objects.lookups import ABSENT, put_field
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.ownership.managed_fields import read_owners
 from applyviz.engine.planning.conflicts.file_edits import EditedText
 from applyviz.engine.planning.model import placeholders

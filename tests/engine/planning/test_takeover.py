@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 import yaml
@@ -12,6 +11,7 @@ from applyviz.engine.explain.fields import CHANGING
 from applyviz.engine.explain.reasons import FieldOperation, Reason
 from applyviz.engine.objects.exchange import JSON, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Answer, Request
 from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.ownership.managed_fields import read_owners
 from applyviz.engine.planning.conflicts.resolutions import ResolutionChoice, ResolutionKind
 from applyviz.engine.planning.model import placeholders

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import Role
 from applyviz.records.models import Plan, ReviewScope

@@ -1,7 +1,6 @@
 """Text of manifests, field managers and errors does nothing on a page, and hidden characters are shown."""
 
 import re
-from dataclasses import replace
 
 import pytest
 from django.urls import reverse
@@ -10,6 +9,7 @@ from django.utils.safestring import mark_safe
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.objects import paths
 from applyviz.engine.objects.owners import Owner
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation, Versions
 from applyviz.web.components.object_links import link_alone
 from applyviz.web.reviews.pane.object_content import ObjectView

@@ -4,7 +4,6 @@ Rule: a page with hostile texts may hold only the kinds of elements and attribut
 with harmless ones, and every address in it leads into the product.
 """
 
-from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -16,6 +15,7 @@ from applyviz.engine.objects.errors import Conflict, SourcePosition
 from applyviz.engine.objects.exchange import APPLY_PATCH, Request
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation, Versions
 from applyviz.engine.risks.model import Risk, RiskLevel
 from applyviz.engine.risks.removals import REMOVAL_WILL_NOT_HAPPEN

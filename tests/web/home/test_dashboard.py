@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
 
 from applyviz import clock
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import FindingSort, Role, RunState
 from applyviz.records.models import ApplyRun, Cluster, ClusterScan, LiveFinding, Review

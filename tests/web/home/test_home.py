@@ -1,12 +1,12 @@
 """Home: what waits for whom, and the theme."""
 
 import re
-from dataclasses import replace
 
 import pytest
 from django.urls import reverse
 
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.deletions import DELETED
 from applyviz.engine.risks.model import Risk, RiskLevel

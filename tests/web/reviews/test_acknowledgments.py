@@ -1,12 +1,12 @@
 """Acknowledging risks on the page: offered to who may, linked from what blocks, only what was shown, undone."""
 
 import re
-from dataclasses import replace
 
 import pytest
 from django.urls import reverse
 
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import Risk, RiskLevel
 from applyviz.engine.risks.restarts import PODS_RESTART

@@ -1,6 +1,5 @@
 """Agreeing in the pages: proof before danger, requests for changes, running without approval."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -9,6 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from applyviz import clock
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.models import ApplyRun, Approval, AuditEntry, ChangeRequest, EmergencyApply, ObjectChange, Plan
 from applyviz.workflow import policies

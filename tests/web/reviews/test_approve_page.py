@@ -1,11 +1,11 @@
 """Consent: to a digest, never one's own, spent once."""
 
 import re
-from dataclasses import replace
 
 from django.test.html import parse_html
 from django.urls import reverse
 
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import Risk, RiskLevel
 from applyviz.engine.risks.removals import REMOVAL_WILL_NOT_HAPPEN

@@ -1,10 +1,9 @@
 """The change record: one page that holds what is needed to read a change without the product."""
 
-from dataclasses import replace
-
 from django.test.html import parse_html
 from django.urls import reverse
 
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation, Versions
 from applyviz.web.reviews.pages import change_record
 from applyviz.workflow.approvals import comments

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import replace
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation, Versions
 from applyviz.engine.requests.options import ApplyMode, Prune, PruneMode, SetAction
 from applyviz.engine.risks.model import Risk, RiskLevel

@@ -1,7 +1,6 @@
 """The page that says what moved between two plans, and the notice that leads to it."""
 
 import re
-from dataclasses import replace
 
 import pytest
 from django.template.loader import render_to_string
@@ -10,6 +9,7 @@ from django.urls import reverse
 
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.paths import fields
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.digest.serialize import options_from_json, options_to_json
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyOptions, Handover, Order, Prune, PruneMode, Replacement

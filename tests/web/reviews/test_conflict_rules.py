@@ -1,10 +1,9 @@
 """Conflict rules on pages: proposed from a decision or a field, agreed to by another person, ended."""
 
-from dataclasses import replace
-
 import pytest
 from django.urls import reverse
 
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind, ResolvedField
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.models import ConflictRule

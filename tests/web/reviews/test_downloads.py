@@ -4,12 +4,12 @@ import io
 import json
 import subprocess
 import zipfile
-from dataclasses import replace
 
 import pytest
 from django.urls import reverse
 
 from applyviz.engine.objects.exchange import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Placeholder, Request
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation
 from tests.web import builders, rows
 

@@ -1,10 +1,9 @@
 """Pages of a closed review, and of a plan with a run, say nothing that is true only of an open one."""
 
-from dataclasses import replace
-
 import pytest
 from django.urls import reverse
 
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.models import ApplyRun, Plan, Review
 from applyviz.workflow.policies import Freeze

@@ -1,10 +1,9 @@
 """The page of a review that another tool applies: no apply button, verify now, what live says."""
 
-from dataclasses import replace
-
 import pytest
 
 from applyviz.engine.explain.reasons import FieldOperation
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.models import Verification
 from tests.web import builders, rows

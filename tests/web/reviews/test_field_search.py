@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
@@ -13,6 +11,7 @@ from applyviz.engine.diff.marks import CLOSE, OPEN
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.objects import paths
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import LeftOut, Operation, PlannedObject, Versions
 from applyviz.engine.risks.model import Risk, RiskLevel
 from applyviz.engine.risks.planning.ownership import FORCED

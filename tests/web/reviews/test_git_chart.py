@@ -6,7 +6,6 @@ import html
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from types import MappingProxyType
 
 import msgspec
@@ -16,6 +15,7 @@ from django.test import Client
 from django.urls import reverse
 
 from applyviz.engine.objects.errors import SourceError
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.records.models import Plan, Review, SourceRevision
 from applyviz.records.worker_enums import WorkerRequestKind

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
 from django.contrib.auth.models import User
 from django.urls import reverse
 
 from applyviz.engine.manifests.parse import parse_manifests
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.graph.facts import list_facts
 from applyviz.engine.planning.graph.graph import relate
 from applyviz.engine.planning.model.graph import GraphNode

@@ -1,12 +1,12 @@
 """The Overview names the objects of the last run that the manifests no longer contain."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from django.urls import reverse
 
 from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyOptions, Prune, PruneMode, SetAction
 from applyviz.records.enums import RunState

@@ -1,11 +1,11 @@
 """Narrowing the list of objects, with script and without; ticks; long groups."""
 
 import re
-from dataclasses import replace
 
 import pytest
 from django.urls import reverse
 
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import Risk, RiskLevel
 from applyviz.engine.risks.removals import REMOVAL_WILL_NOT_HAPPEN

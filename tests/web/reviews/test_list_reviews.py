@@ -1,6 +1,5 @@
 """The list of reviews: what it shows, its filters and pages, and who sees which reviews."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -8,6 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import Role
 from applyviz.records.models import Review, ReviewScope

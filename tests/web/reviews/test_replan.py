@@ -1,11 +1,11 @@
 """Planning again, and closing."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 from django.urls import reverse
 
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.digest.serialize import options_from_json, options_to_json
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Prune, PruneMode
 from applyviz.records.enums import PlanState

@@ -1,11 +1,11 @@
 """Deciding a conflict: one of three ways, by who may, and only what is still open."""
 
 import re
-from dataclasses import replace
 
 import pytest
 from django.urls import reverse
 
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.conflicts.blocked_removals import BlockedRemoval, Holder, Keeper
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind, ResolvedField
 from applyviz.engine.planning.model.plan import Operation

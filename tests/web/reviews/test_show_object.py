@@ -1,12 +1,12 @@
 """One object alone in its views, as page and as part of it."""
 
 import re
-from dataclasses import replace
 
 import pytest
 from django.urls import reverse
 
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation, Versions
 from applyviz.web.components.object_links import link_alone, link_change
 from applyviz.workflow.plans.changes import read_masked

@@ -1,12 +1,12 @@
 """The review: its frame, its tabs, and their states."""
 
 import re
-from dataclasses import replace
 
 import pytest
 from django.urls import reverse
 
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.planning.model.resources import ResourceSum
 from applyviz.engine.planning.model.summary import PlanSummary

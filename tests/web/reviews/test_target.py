@@ -2,12 +2,12 @@
 
 import io
 import zipfile
-from dataclasses import replace
 
 import pytest
 from django.urls import reverse
 
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyOptions
 from tests.web import builders, reading, rows

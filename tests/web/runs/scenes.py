@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
 
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.records.enums import Outcome, RolloutState, RunState
 from applyviz.records.models import ApplyRun, JournalEntry, ObjectResult, Plan, RolloutSample

@@ -1,6 +1,5 @@
 """Scheduling a run on the pages: from the sheet and by the form, shown on the Overview, canceled there."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,6 +8,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.models import ApplyRun, Approval, Plan, ScheduledStart
 from applyviz.web.runs.pages.scheduled_starts import describe_times

@@ -1,11 +1,10 @@
 """Apply runs: progress, endings, requests and answers, cancel."""
 
-from dataclasses import replace
-
 import pytest
 from django.db.models import F
 from django.urls import reverse
 
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import ApplyRun, Approval, JournalEntry, ObjectResult

@@ -1,10 +1,10 @@
 """Changes between two versions of a policy, in the words of its page; every changed rule is listed."""
 
-from dataclasses import fields, replace
-
 import pytest
 from django.urls import reverse
+from msgspec.structs import fields
 
+from applyviz.engine.objects.structs import replace
 from applyviz.records.enums import Role
 from applyviz.web.components.phrases import title_kind
 from applyviz.web.settings.pages.policies import describe_demand, describe_rules

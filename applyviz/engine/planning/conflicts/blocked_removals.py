@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct
 
 from applyviz.engine.explain.reasons import FieldReason, Reason
 from applyviz.engine.objects.errors import ConflictError, OwnershipError
@@ -41,8 +42,7 @@ class Keeper(StrEnum):
     CLIENT_SIDE = "client-side"
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(Struct, frozen=True):
     """One owner that keeps the field; `command` makes it give the field up, "" if only its source can."""
 
     owner: Owner
@@ -50,8 +50,7 @@ class Holder:
     command: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class BlockedRemoval:
+class BlockedRemoval(Struct, frozen=True):
     """How to remove one field that others keep.
 
     - `command` removes it from the live object, regardless of its owners; `is_gone`: whether the field is absent after
@@ -65,8 +64,7 @@ class BlockedRemoval:
     returns: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Intent:
+class Intent(Struct, frozen=True):
     """The apply in question: the live object, the body, and the field manager."""
 
     live: JSONObject

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
+from msgspec import Struct
+
 from applyviz.engine.diff.words import align
 from applyviz.engine.manifests import editing
 from applyviz.engine.manifests.documents import ManifestDocument, PlainPath
@@ -25,8 +27,7 @@ _SECRET = re.compile(r"""kind["']?\s*:\s*["']?Secret\b""")
 NO_NEWLINE = "\\ No newline at end of file\n"
 
 
-@dataclass(frozen=True, slots=True)
-class FileEdit:
+class FileEdit(Struct, frozen=True):
     """The edit that makes a resolution permanent: the value in the file, and its replacement (`is_removed`: none).
 
     - `is_added`: the file does not set the field yet.
@@ -80,8 +81,7 @@ def _write_line(mark: str, line: str) -> str:
     return f"{mark}{line}" if line.endswith("\n") else f"{mark}{line}\n{NO_NEWLINE}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
+class _Change(Struct, frozen=True):
     """Lines of the old text that become lines of the new text."""
 
     old_start: int

@@ -8,9 +8,10 @@ was resolved by overwriting. The edit of a resolution also applies to the file.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct
 
 from applyviz.engine.objects.errors import Conflict, ConflictError, PlanError
 from applyviz.engine.objects.owners import Owner
@@ -32,8 +33,7 @@ class ResolutionKind(StrEnum):
     SHARE = "share"
 
 
-@dataclass(frozen=True, slots=True)
-class ResolutionChoice:
+class ResolutionChoice(Struct, frozen=True):
     """The resolution of one conflict: the field, its current owner, and the choice."""
 
     path: FieldPath
@@ -41,8 +41,7 @@ class ResolutionChoice:
     resolution: ResolutionKind
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedManifest:
+class ResolvedManifest(Struct, frozen=True):
     """The outcome of resolutions.
 
     - `manifest`: the edited intent; `takes_over`: whether force is sent; `result`: the object after apply.
@@ -56,8 +55,7 @@ class ResolvedManifest:
     edits: tuple[FileEdit, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ResolutionOption:
+class ResolutionOption(Struct, frozen=True):
     """One resolution of one conflict, shown by its result: the field's value and its owners afterwards.
 
     - `edit` is its change to the request body and to the file; `patch` is that edit in the lines of the file.
@@ -76,8 +74,7 @@ class ResolutionOption:
     converted: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class FieldResolutions:
+class FieldResolutions(Struct, frozen=True):
     """The resolutions of one field, and every conflicting field manager."""
 
     path: FieldPath
@@ -85,8 +82,7 @@ class FieldResolutions:
     options: tuple[ResolutionOption, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedField:
+class ResolvedField(Struct, frozen=True):
     """A resolved conflict of a change, by a person or by the conflict rule `rule`."""
 
     path: FieldPath
@@ -97,8 +93,7 @@ class ResolvedField:
     patch: FilePatch | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FieldConflict:
+class FieldConflict(Struct, frozen=True):
     """A server-side apply with conflicts."""
 
     live: JSONObject

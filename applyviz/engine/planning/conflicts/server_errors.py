@@ -10,13 +10,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
 
 from applyviz.engine.manifests.documents import ManifestDocument, PlainPath
 from applyviz.engine.objects.errors import SourcePosition
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.golang import read_digits
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONValue, get_at
 
 _STRICT = re.compile(r'(?:unknown|duplicate) field "((?:[^"\\]|\\.)*)"')
@@ -30,13 +32,12 @@ _UNFIT = "a value of type "
 _WORDS = {"bool": (bool,), "number": (int, float), "string": (str,), "array": (list,), "object": (dict,)}
 
 
-@dataclass(frozen=True, slots=True)
-class ServerError:
+class ServerError(Struct, frozen=True):
     """One error that a server reports: the field in the server's words, and its position in the file."""
 
     field: str
     message: str
-    position: SourcePosition = SourcePosition()  # noqa: RUF009 - frozen
+    position: SourcePosition = SourcePosition()
 
 
 def read_server_errors(message: str, answer: Answer | None = None) -> tuple[ServerError, ...]:

@@ -10,7 +10,8 @@ it was left out or could not be read, says nothing about live: neither a value n
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.engine.objects.known_names import LAST_APPLIED_PATH
 from applyviz.engine.objects.owners import Owner
@@ -31,16 +32,14 @@ _BOOKKEEPING = (_UID, _NAMESPACE, fields("metadata", "managedFields"), LAST_APPL
 _WITHOUT_RESULT = (Operation.ERROR, Operation.LEFT_OUT)
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Struct, frozen=True):
     """The value in each of the two plans; `MISSING` where there is none."""
 
     first: JSONValue
     second: JSONValue
 
 
-@dataclass(frozen=True, slots=True)
-class FieldMove:
+class FieldMove(Struct, frozen=True):
     """One field that differs between the plans; a version that stayed the same is None.
 
     - `movers` are the field owners that changed it in live, none if live is unchanged; a removed field may have several
@@ -57,8 +56,7 @@ class FieldMove:
     owners_second: tuple[Owner, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectMove:
+class ObjectMove(Struct, frozen=True):
     """One object that the second plan treats differently; a plan without the object has no operation.
 
     - `is_another_object`: live was deleted and created again between the plans, so its uid is another one.

@@ -15,7 +15,6 @@ A difference is one of:
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
@@ -23,6 +22,7 @@ from typing import Any
 from applyviz.engine.explain.reasons import FieldReason
 from applyviz.engine.objects.errors import SourcePosition
 from applyviz.engine.objects.paths import FieldPath
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject
 from applyviz.engine.planning.model.plan import Versions
 
@@ -133,7 +133,7 @@ def _change_bodies(requests: Iterable[JSONObject], change: Callable[[JSONValue],
 
 
 # What fields of one object share: everything besides their path and their position in the file.
-_SHARED = tuple(f.name for f in dataclasses.fields(FieldReason) if f.name not in ("path", "position"))
+_SHARED = tuple(name for name in FieldReason.__struct_fields__ if name not in ("path", "position"))
 _get_shared = attrgetter(*_SHARED)
 
 
@@ -151,7 +151,7 @@ def pack_fields(fields: Iterable[FieldReason], write: Callable[[FieldReason], JS
         key = (*_get_shared(one), position.file, position.document, position.item)
         number = numbers.setdefault(key, len(reasons))
         if number == len(reasons):
-            shared = write(dataclasses.replace(one, path=(), position=dataclasses.replace(position, line=0, column=0)))
+            shared = write(replace(one, path=(), position=replace(position, line=0, column=0)))
             # Whatever is stored counts: a change of it must change what is read.
             reasons.append({name: value for name, value in shared.items() if name != "path"})
         length = _count_shared(one.path, before)

@@ -1,6 +1,6 @@
 """Convert plans and changes to plain JSON values and back, without loss.
 
-Every frozen dataclass of a plan is written by its fields, without those at their defaults; references are lists, enums
+Every record of a plan is written by its fields, without those at their defaults; references are lists, enums
 their text, and kinds of risks their slug. Types are inspected once each: a plan has hundreds of values of a few types
 per object. Versions, requests and fields of a change are packed (`packing.py`). A format version is added on top, so
 that other formats are refused.
@@ -11,9 +11,12 @@ from __future__ import annotations
 import dataclasses
 import types
 from collections.abc import Callable, Container, Mapping
+from dataclasses import MISSING, is_dataclass
 from enum import StrEnum
 from functools import cache, partial
 from typing import Any, NamedTuple, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from msgspec import NODEFAULT, Struct, structs
 
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason
 from applyviz.engine.objects.errors import PlanError
@@ -48,7 +51,7 @@ class _Field(NamedTuple):
     """How a field is written: its name, its default, and the type that a value must have to be the default."""
 
     name: str
-    default: Any = dataclasses.MISSING
+    default: Any = NODEFAULT
     kind: type | None = None
 
 
@@ -70,7 +73,7 @@ def _fields_to_json(value: Any, fields: tuple[_Field, ...]) -> JSONObject:
     found = {}
     for name, default, kind in fields:
         current = getattr(value, name)
-        if default is not dataclasses.MISSING and (kind is None or type(current) is kind) and current == default:
+        if default is not NODEFAULT and (kind is None or type(current) is kind) and current == default:
             continue
         found[name] = current if type(current) in _PLAIN else to_json(current)
     return found
@@ -78,16 +81,20 @@ def _fields_to_json(value: Any, fields: tuple[_Field, ...]) -> JSONObject:
 
 @cache
 def _list_fields(cls: Any) -> tuple[_Field, ...] | None:
-    """Return the fields of a dataclass, inspected once; None for other types."""
-    return tuple(map(_describe, dataclasses.fields(cls))) if dataclasses.is_dataclass(cls) else None
+    """Return the fields of a record, inspected once; None for other types."""
+    if issubclass(cls, Struct):
+        return tuple(_describe(one.name, one.default, one.default_factory, NODEFAULT) for one in structs.fields(cls))
+    if is_dataclass(cls):
+        return tuple(_describe(one.name, one.default, one.default_factory, MISSING) for one in dataclasses.fields(cls))
+    return None
 
 
-def _describe(field: dataclasses.Field[Any]) -> _Field:
-    if field.default is not dataclasses.MISSING:
-        return _Field(field.name, field.default, type(field.default))
-    if field.default_factory is not dataclasses.MISSING:
-        return _Field(field.name, field.default_factory())
-    return _Field(field.name)
+def _describe(name: str, default: object, make: object, absent: object) -> _Field:
+    if default is not absent:
+        return _Field(name, default, type(default))
+    if make is not absent:
+        return _Field(name, cast("Callable[[], object]", make)())
+    return _Field(name)
 
 
 CORE = frozenset(
@@ -134,7 +141,7 @@ def _reader(wanted: Any) -> Reader:
     if wanted is RiskKind:
         return find_kind
     if isinstance(wanted, type):
-        if dataclasses.is_dataclass(wanted):
+        if issubclass(wanted, Struct) or is_dataclass(wanted):
             return partial(_read_fields, wanted)
         if issubclass(wanted, StrEnum):
             return wanted

@@ -6,9 +6,9 @@ Rule: an edge is new when the live object does not have it; edges between neighb
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.graph.facts import list_facts
 from applyviz.engine.planning.graph.plan_references import PlanReferences, gather_plan_references
 from applyviz.engine.planning.graph.pod_risks import (

@@ -7,10 +7,12 @@ manifest counts, because a plan with an error does not run.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from applyviz.engine.objects.kinds import NAMESPACE
 from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.model.plan import DELETIONS, Operation, PlannedObject
 from applyviz.engine.references.model import Key
@@ -26,8 +28,7 @@ _NOT_WRITTEN = (
 )
 
 
-@dataclass(frozen=True)
-class GraphSnapshot:
+class GraphSnapshot(Struct, frozen=True):
     """All known objects at one time, and the edges between them by their source."""
 
     objects: dict[Key, JSONObject]
@@ -42,8 +43,7 @@ class GraphSnapshot:
         return found
 
 
-@dataclass(frozen=True)
-class PlanReferences:
+class PlanReferences(Struct, frozen=True):
     """A plan before and after it; `changes` are the positions of its objects by key."""
 
     planned: Sequence[PlannedObject]

@@ -8,10 +8,10 @@ before or after the set, so they are drawn and are no risk.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from applyviz.engine.objects.paths import FieldPath, field, index
 from applyviz.engine.objects.paths import key as entry
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.graph.plan_references import PlanReferences
 from applyviz.engine.planning.model.plan import DELETIONS

@@ -6,14 +6,14 @@ It holds names, places, keys and counts, and of Secrets the names of entries; no
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from applyviz.engine.references.model import Key, ReadMode, ReferenceKind
 from applyviz.engine.references.resolving import EdgeState
 
 
-@dataclass(frozen=True, slots=True)
-class GraphNode:
+class GraphNode(Struct, frozen=True):
     """One object; `position` is its place in the plan, -1 of a live neighbor and of what is not there.
 
     - `is_missing`: nothing has this name, or no pod these labels; `is_seen`: it is in the plan or was read.
@@ -34,8 +34,7 @@ class GraphNode:
         return (self.group, self.kind, self.namespace, self.name)
 
 
-@dataclass(frozen=True, slots=True)
-class GraphEdge:
+class GraphEdge(Struct, frozen=True):
     """One reference between two nodes, by their numbers.
 
     - `is_new`: the live object does not have it; `is_stale`: running pods keep an old value of what they read.
@@ -54,8 +53,7 @@ class GraphEdge:
     is_optional: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PlanGraph:
+class PlanGraph(Struct, frozen=True):
     """All nodes and edges of a plan: its objects first, in their order."""
 
     nodes: tuple[GraphNode, ...] = ()

@@ -8,12 +8,14 @@ is made. Left out on purpose: sentences.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.objects.lookups import ABSENT
 from applyviz.engine.objects.paths import FieldPath
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.risks.model import LEVELS, RiskKind, RiskLevel
@@ -32,8 +34,7 @@ class FieldDelta(NamedTuple):
     after: str
 
 
-@dataclass(frozen=True, slots=True)
-class Alike:
+class Alike(Struct, frozen=True):
     """Updates that can be reviewed together.
 
     - `members` and `exceptions` are indices in the plan; an exception changes the same fields to other values, or
@@ -53,8 +54,7 @@ class Alike:
     after: tuple[JSONValue, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class OverviewRow:
+class OverviewRow(Struct, frozen=True):
     """One kind of risk and the objects that have it."""
 
     kind: RiskKind
@@ -62,16 +62,14 @@ class OverviewRow:
     members: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(Struct, frozen=True):
     """One field manager, and the objects of which it owns a field, before or after."""
 
     manager: str
     members: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Overview:
+class Overview(Struct, frozen=True):
     """The contents of a plan as a whole; risks come in order of level, field managers by name."""
 
     alike: tuple[Alike, ...] = ()
@@ -103,8 +101,7 @@ def _touch(moves: Iterable[FieldDelta]) -> _Shape:
     return frozenset((m.path, m.operation) for m in moves)
 
 
-@dataclass(frozen=True, slots=True)
-class _Update:
+class _Update(Struct, frozen=True):
     number: int
     first: tuple[JSONValue, JSONValue]
     moves: tuple[FieldDelta, ...]

@@ -8,7 +8,8 @@ handover. The map contains counts and names of fields, no values.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.engine.explain.reasons import FieldReason
 from applyviz.engine.objects.owners import Owner, OwnerIdentity
@@ -16,8 +17,7 @@ from applyviz.engine.objects.paths import element_value
 from applyviz.engine.planning.model.plan import PlannedObject
 
 
-@dataclass(frozen=True, slots=True)
-class OwnerShare:
+class OwnerShare(Struct, frozen=True):
     """One owner of fields of an object: the counts before and after, and how many fields it gains and loses."""
 
     manager: str
@@ -29,8 +29,7 @@ class OwnerShare:
     lost: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class FieldHandover:
+class FieldHandover(Struct, frozen=True):
     """Fields that move from one owner to another; both are indices of the shares."""
 
     source: int
@@ -38,8 +37,7 @@ class FieldHandover:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class OwnerConflict:
+class OwnerConflict(Struct, frozen=True):
     """Fields that the plan sets and another owner has; `field` is the name of the first one."""
 
     share: int
@@ -47,8 +45,7 @@ class OwnerConflict:
     field: str
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectOwners:
+class ObjectOwners(Struct, frozen=True):
     """The owners of one object."""
 
     shares: tuple[OwnerShare, ...] = ()
@@ -56,8 +53,7 @@ class ObjectOwners:
     conflicts: tuple[OwnerConflict, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class OwnerMap:
+class OwnerMap(Struct, frozen=True):
     """The owners of all objects of a plan, in its order."""
 
     objects: tuple[ObjectOwners, ...] = ()

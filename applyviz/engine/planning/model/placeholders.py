@@ -7,12 +7,12 @@ migration are computed from it. A template has null at each placeholder.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from applyviz.engine.objects.errors import StalePlanError
 from applyviz.engine.objects.exchange import Placeholder, Request
 from applyviz.engine.objects.paths import FieldPath, element_value, render_path
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.ownership import migrate
 from applyviz.engine.requests import handback, takeover

@@ -6,10 +6,11 @@ against the live object and goes on only if its effect is the same.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from applyviz.engine.explain.reasons import FieldReason
 from applyviz.engine.merge.calculation import PatchSteps
@@ -79,8 +80,7 @@ class Certainty(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True)  # without slots, which leave no place for what is built once
-class Versions:
+class Versions(Struct, frozen=True, dict=True):  # the dict keeps what is built once
     """The four versions of one object; a version that does not exist is None.
 
     Under server-side apply `last_applied` is None; the owners show what the manager applied before. `merged` is the
@@ -117,24 +117,21 @@ class Versions:
         return FieldFinder(self.after)
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """The code and the reason of an error answer; its text is in the error of the change."""
 
     status: int = 0
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
+class LeftOut(Struct, frozen=True):
     """Why people left an object out of a plan, and whether it exists in the cluster (None: it could not be read)."""
 
     reason: str = ""
     exists: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedObject:
+class PlannedObject(Struct, frozen=True):
     """Everything about one object in a plan.
 
     `method` names how it was calculated: "strategic merge patch", "JSON merge patch", "server-side
@@ -219,16 +216,14 @@ class Staying(NamedTuple):
     why: StayReason
 
 
-@dataclass(frozen=True, slots=True)
-class PlanProblem:
+class PlanProblem(Struct, frozen=True):
     """A part of the source that could not be planned; the other parts are planned."""
 
     reason: str
     position: SourcePosition = field(default_factory=SourcePosition)
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedSet:
+class PlannedSet(Struct, frozen=True):
     """All object changes of one source revision against one cluster at one moment.
 
     - `staying`: the objects that prune does not delete although one could expect it.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class Fit(StrEnum):
@@ -17,8 +18,7 @@ class Fit(StrEnum):
     UNREAD = "unread"
 
 
-@dataclass(frozen=True, slots=True)
-class QuotaLine:
+class QuotaLine(Struct, frozen=True):
     """One resource of one quota; amounts are quantities, "" where they are not known.
 
     - `status` is that of the answer when the quotas of the namespace could not be read.

@@ -9,8 +9,9 @@ ask for. Left out: quotas with scopes, objects other than pods, and the addition
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
+
+from msgspec import Struct
 
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, get_at
@@ -38,8 +39,7 @@ _ALIASES = {"cpu": ("requests", "cpu"), "memory": ("requests", "memory"), "count
 _ALIASES |= {f"{bound}.{name}": (bound, name) for bound in ("requests", "limits") for name in ("cpu", "memory")}
 
 
-@dataclass(frozen=True, slots=True)
-class _Workload:
+class _Workload(Struct, frozen=True):
     """The demand of one workload: the amounts of its pods now and after apply, and the amounts that it does not set."""
 
     key: Key

@@ -8,8 +8,9 @@ group and version.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.refs import ObjectRef
@@ -32,8 +33,7 @@ class StepPurpose(StrEnum):
     WAIT = "wait"
 
 
-@dataclass(frozen=True, slots=True)
-class SequenceStep:
+class SequenceStep(Struct, frozen=True):
     """One request of the sequence.
 
     - `path` is "" when only the cluster knows it: the object is not written, and its kind is custom.

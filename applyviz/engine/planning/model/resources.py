@@ -9,8 +9,9 @@ requests as much; a LimitRange sets what is left out. Left out: Jobs, overhead, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
+
+from msgspec import Struct
 
 from applyviz.engine.objects.known_names import ENDED_PHASES
 from applyviz.engine.objects.quantities import BINARY, read_amount
@@ -31,8 +32,7 @@ _MOST_EXPONENT = 400
 _ALL_DIGITS = Context(prec=3 * _MOST_EXPONENT)
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceSum:
+class ResourceSum(Struct, frozen=True):
     """One resource of one namespace; `bound` is `requests` or `limits`; CPU in cores, memory in bytes, as text."""
 
     namespace: str

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason
 from applyviz.engine.objects.exchange import Placeholder, Request
@@ -21,16 +22,14 @@ _SET = (FieldOperation.SET, FieldOperation.CHANGED)
 OwnerCount = tuple[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class KeptField:
+class KeptField(Struct, frozen=True):
     """A field that the manager gives up and that stays, with those who own it."""
 
     path: FieldPath
     owners: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ServerSteps:
+class ServerSteps(Struct, frozen=True):
     """The steps of the server for one object.
 
     - `before`, `after`: how many fields each owner has, written `manager (operation)`.

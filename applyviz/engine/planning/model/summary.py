@@ -7,7 +7,8 @@ created again, no pod runs in between. Everything is read from the changes and t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.engine.explain.reasons import Reason
 from applyviz.engine.objects.golang import read_digits
@@ -26,8 +27,7 @@ _WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Replicati
 _SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
 
 
-@dataclass(frozen=True, slots=True)
-class ImageChange:
+class ImageChange(Struct, frozen=True):
     """One container that gets another image."""
 
     ref: ObjectRef
@@ -36,8 +36,7 @@ class ImageChange:
     after: str
 
 
-@dataclass(frozen=True, slots=True)
-class Restart:
+class Restart(Struct, frozen=True):
     """One workload whose pods are replaced; `pods` is 0 if their number is unknown.
 
     - `stops_all`: no pod runs in between; `is_new`: they stop with the workload, which is deleted and created again.
@@ -50,8 +49,7 @@ class Restart:
     is_new: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PlanSummary:
+class PlanSummary(Struct, frozen=True):
     """The effects of a plan on running workloads and on field ownership.
 
     - `stopped`: workloads without a pod in between; `deleted` and `scaled_down`: those without one afterwards.

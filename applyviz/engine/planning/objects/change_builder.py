@@ -7,12 +7,12 @@ reason.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 
 from applyviz.engine.merge.calculation import PatchSteps
 from applyviz.engine.objects.errors import ApplyVizError, Conflict, ConflictError, MergeError, OwnershipError
 from applyviz.engine.objects.exchange import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Answer, Request
 from applyviz.engine.objects.sharing import share_equal
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.ownership.last_applied import renew, with_record
 from applyviz.engine.planning.conflicts.resolutions import FieldConflict, leave_all

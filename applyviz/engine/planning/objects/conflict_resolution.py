@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.errors import Conflict, OwnershipError
 from applyviz.engine.objects.paths import FieldPath
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.conflicts.file_edits import FileEdit, FilePatch, describe_edit, make_patch
 from applyviz.engine.planning.conflicts.resolutions import (
@@ -41,8 +43,7 @@ _ONE_BY_ONE = 40
 _MOST_EDITS = 200
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedConflicts:
+class ResolvedConflicts(Struct, frozen=True):
     """The outcome for the conflicts of one object; `manifest` is sent if none is open."""
 
     manifest: JSONObject
@@ -53,8 +54,7 @@ class ResolvedConflicts:
     patch: FilePatch | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """One planned object, with everything that resolves its conflicts."""
 
     change: PlannedObject

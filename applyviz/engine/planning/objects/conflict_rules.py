@@ -8,9 +8,10 @@ equal. Server-side apply only: a client-side apply would delete a field that lea
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
+
+from msgspec import Struct
 
 from applyviz.engine.objects.errors import Conflict
 from applyviz.engine.objects.paths import FieldPath, element_value
@@ -32,8 +33,7 @@ class RuleResolution(StrEnum):
     IGNORE = "ignore"
 
 
-@dataclass(frozen=True, slots=True)
-class FieldRule:
+class FieldRule(Struct, frozen=True):
     """One rule: objects of one kind by a name pattern, one field, one resolution.
 
     - `name` is a pattern with `*`; `namespace` "" means every namespace, `manager` "" every field manager; `number` is

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.planning.conflicts.file_edits import EditedText
 from applyviz.engine.planning.conflicts.resolutions import ResolutionChoice
@@ -15,8 +17,7 @@ from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.risks.model import RelatedObjects
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierRun:
+class EarlierRun(Struct, frozen=True):
     """The last run of the same set: its number, its options, the names of its files, what it applied.
 
     - `pruned`: the last of its runs that pruned, where this one did not.

@@ -6,9 +6,8 @@ deletionTimestamp and no grace period left. The server answers with the object a
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from applyviz.engine.objects.accessors import map_or_empty
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.planning.model.plan import Operation, PlannedObject, Versions
 from applyviz.engine.planning.objects.context import PlanningContext

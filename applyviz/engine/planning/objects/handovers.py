@@ -9,11 +9,13 @@ taken field gets its live value in the manifest; server-side its former owner gi
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from applyviz.engine.diff.embedded import names_secret
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.lookups import ABSENT, drop_field, find_value, put_field
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import is_same_json
 from applyviz.engine.planning.conflicts.file_edits import FileEdit, FilePatch, make_patch
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind, ResolvedField
@@ -25,8 +27,7 @@ from applyviz.engine.requests.members import Member
 from applyviz.engine.requests.options import ApplyOptions, Handover, TakenField
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestChange:
+class ManifestChange(Struct, frozen=True):
     """An object whose manifest gives up or takes fields, and the edits of the file that do the same."""
 
     member: Member

@@ -9,7 +9,7 @@ masked change has the same shape; its requests cannot be sent.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
 
 from applyviz.engine.diff.masking import DEFAULT_POLICY, Beside, MaskPolicy, is_masked, make_masker, mask
 from applyviz.engine.diff.patch_masking import mask_patch
@@ -20,6 +20,7 @@ from applyviz.engine.objects.accessors import as_mapping
 from applyviz.engine.objects.exchange import JSON_PATCH, Request
 from applyviz.engine.objects.lookups import FieldFinder
 from applyviz.engine.objects.paths import FieldPath
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.model.plan import PlannedObject, Versions
 from applyviz.engine.planning.objects.name_masking import PathNames, mask_paths, mask_risk_names, read_names
@@ -30,8 +31,7 @@ from applyviz.engine.risks.model import Risk
 from applyviz.engine.risks.texts import RETYPED_VALUE
 
 
-@dataclass(frozen=True, slots=True)
-class _Mask:
+class _Mask(Struct, frozen=True):
     """Masks the parts of one change."""
 
     change: PlannedObject

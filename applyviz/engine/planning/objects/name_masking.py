@@ -7,8 +7,9 @@ Texts of our own that repeat a path follow it, or are left out; commands that ne
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
+
+from msgspec import Struct
 
 from applyviz.engine.diff import plain_names
 from applyviz.engine.diff.embedded import names_secret
@@ -18,6 +19,7 @@ from applyviz.engine.diff.masking import make_masker
 from applyviz.engine.diff.tags import encode
 from applyviz.engine.objects.errors import Conflict
 from applyviz.engine.objects.paths import FieldPath, render_path
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.conflicts.file_edits import FilePatch
 from applyviz.engine.planning.conflicts.resolutions import ResolutionOption, ResolvedField
@@ -29,8 +31,7 @@ _Tree: TypeAlias = "dict[str, _Tree]"
 _PATCH = "The path names a list entry by a secret value, so the edit is not shown."
 
 
-@dataclass(frozen=True, slots=True)
-class PathNames:
+class PathNames(Struct, frozen=True):
     """The paths of a change by what is shown of them, and the same for their texts; both are empty if none differs."""
 
     paths: Mapping[FieldPath, FieldPath]

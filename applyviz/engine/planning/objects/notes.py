@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from applyviz.engine.explain.fields import explain
 from applyviz.engine.explain.patching import PATCH
 from applyviz.engine.explain.reasons import FieldReason
@@ -11,6 +9,7 @@ from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.exchange import APPLY_PATCH
 from applyviz.engine.objects.fieldsets import FieldSetMemo
 from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.ownership.managed_fields import read_owners
 from applyviz.engine.planning.conflicts.blocked_removals import BlockedRemoval, Intent, find_blocked_removals

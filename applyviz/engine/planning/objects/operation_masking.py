@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.engine.diff.masking import Beside, Masker, is_masked
 from applyviz.engine.diff.patch_masking import find_position, mask_operation, without_plain
@@ -23,8 +24,7 @@ _REPEATING = ("copy", "move")
 _Path = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class MaskedPatch:
+class MaskedPatch(Struct, frozen=True):
     """The masked operations of a JSON patch, and what is shown of the object that they make."""
 
     operations: tuple[JSONValue, ...]

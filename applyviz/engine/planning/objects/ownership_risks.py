@@ -7,7 +7,6 @@ client-side and server-side apply of one tool is no risk: nobody else owns field
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from applyviz.engine.explain.reasons import Reason
 from applyviz.engine.merge import last_applied
@@ -16,6 +15,7 @@ from applyviz.engine.objects.exchange import HandedField
 from applyviz.engine.objects.fieldsets import read_fields
 from applyviz.engine.objects.lookups import ABSENT, FieldFinder
 from applyviz.engine.objects.paths import FieldPath, fields, render_path
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.ownership.client_side import find_named
 from applyviz.engine.ownership.managed_fields import find_entries

@@ -6,7 +6,7 @@ of lists that others added since stay. Field ownership does not return: the fiel
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from applyviz.engine.manifests.documents import ObjectPatch, PatchType
 from applyviz.engine.manifests.patch_documents import KIND
@@ -19,8 +19,7 @@ from applyviz.engine.schema.model import KindSchema
 from applyviz.engine.schema.scaling import find_replicas_path
 
 
-@dataclass(frozen=True, slots=True)
-class PatchRevert:
+class PatchRevert(Struct, frozen=True):
     """The patch document that reverts a change, None if it changed nothing; `notes`: what does not return."""
 
     document: JSONObject | None = None

@@ -8,12 +8,12 @@ dry runs are sent.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TypeAlias
 
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.errors import ApplyVizError, ManifestError
 from applyviz.engine.objects.fieldsets import FieldSetMemo
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.conflicts.server_errors import locate
 from applyviz.engine.planning.digest.effects import PlainPath
 from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject, Versions

@@ -7,24 +7,24 @@ giving up or sharing a field edits the body, and force is only for overwritten f
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.paths import FieldPath
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind, ResolutionOption, edit_manifest
 from applyviz.engine.planning.model.plan import PlannedObject
 
 
-@dataclass(frozen=True, slots=True)
-class FieldPreview:
+class FieldPreview(Struct, frozen=True):
     """One field after its chosen resolution, with its value and owners."""
 
     path: FieldPath
     option: ResolutionOption
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
+class Preview(Struct, frozen=True):
     """The request to send; `request` is None while conflicts are open, and then nothing is sent for the object.
 
     - `is_edited`: whether the body differs from the manifest; `takes_over`: whether it is sent with force.

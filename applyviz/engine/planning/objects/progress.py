@@ -8,12 +8,12 @@ Last-applied is written after a server-side apply, as a record that is no value 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.known_names import LAST_APPLIED
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at
 from applyviz.engine.ownership.client_side import find_applied
 from applyviz.engine.ownership.last_applied import with_record

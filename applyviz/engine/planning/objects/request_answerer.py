@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from applyviz.engine.objects.exchange import JSON, Answer, Request
 from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.sharing import share_equal
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.ownership.last_applied import with_record
 from applyviz.engine.ownership.managed_fields import find_entries, with_entries

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from applyviz.engine.diff.embedded import names_secret, parse_embedded
 from applyviz.engine.diff.masking import MaskPolicy, is_masked, mask
 from applyviz.engine.objects.lookups import ABSENT, FieldFinder
 from applyviz.engine.objects.paths import FieldPath, element_value
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONValue, is_same_json
 from applyviz.engine.planning.conflicts.file_edits import FileEdit, FilePatch, drop_lines
 from applyviz.engine.planning.conflicts.resolutions import FieldResolutions, ResolutionOption, ResolvedField

@@ -8,7 +8,8 @@ manifest, so that applying it removes them. Everything that cannot return is rep
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.errors import MergeError
@@ -36,8 +37,7 @@ _HOLD_DATA = {
 _RUNS_ONCE = {("batch", "Job"), ("", "Pod")}
 
 
-@dataclass(frozen=True, slots=True)
-class Revert:
+class Revert(Struct, frozen=True):
     """The revert of one change.
 
     - `manifest`: the manifest to apply, None if there is nothing to apply.

@@ -8,13 +8,13 @@ contains a masked value. Fields are named by the keys of the manifest, not in th
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from applyviz.engine.diff.masking import is_masked
 from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.objects.errors import Conflict
 from applyviz.engine.objects.exchange import Answer
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.conflicts.server_errors import ServerError, find_path, read_server_errors
 from applyviz.engine.planning.model.plan import PlannedObject

@@ -7,10 +7,10 @@ versions of an object are in `engine/risks`; deletions add their risks where the
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
 
 from applyviz.engine.objects.owners import name_owner
 from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.objects.ownership_risks import drop_intended, find_idle_moves, find_moves

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from heapq import heappop, heappush
 
 from applyviz.engine.objects.kinds import CRD, NAMESPACE
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import get_at
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.sets.order import rank_change

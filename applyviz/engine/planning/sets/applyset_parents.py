@@ -6,8 +6,7 @@ way; the last one only what remains. If both are equal there is only one write.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.objects.planner import plan_member

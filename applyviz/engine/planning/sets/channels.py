@@ -8,7 +8,6 @@ recorded; the other addons are not affected. An error is a problem of the plan; 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from applyviz.engine.channels.model import Addon, ChannelPlan
 from applyviz.engine.channels.sentences import NEEDS_UPDATE
@@ -16,6 +15,7 @@ from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.kinds import NAMESPACE
 from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.planning.model.plan import UNPLANNED, Operation, PlannedObject, PlanProblem
 from applyviz.engine.planning.objects.context import PlanningContext

@@ -7,10 +7,10 @@ of the planner knows it (`PlanningContext.find_critical`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 
 from applyviz.engine.objects.kinds import DEFINITIONS, SPACES
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import DELETIONS, Operation, PlannedObject
 from applyviz.engine.planning.objects.write_risks import name_object
 from applyviz.engine.risks.deletions import list_going_kinds

@@ -7,11 +7,11 @@ is planned, and only for plans that people read. A deleted namespace is listed t
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 
 from applyviz.engine.objects.kinds import CRD, NAMESPACE, find_stored
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.planning.model.plan import DELETIONS, Operation, PlannedObject
 from applyviz.engine.planning.objects.context import PlanningContext

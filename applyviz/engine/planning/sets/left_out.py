@@ -7,9 +7,9 @@ Rule: an object refers to what it names, to its namespace and to the definition 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from applyviz.engine.objects.kinds import CRD
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import get_at
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.objects.write_risks import name_object

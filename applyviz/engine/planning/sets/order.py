@@ -8,10 +8,10 @@ Deletions go in reverse order, after everything else. In as-given order each obj
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from applyviz.engine.objects.kinds import CRD, NAMESPACE
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.requests.options import Order
 

@@ -8,7 +8,6 @@ patch creates nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from applyviz.engine.explain.fields import CHANGING
 from applyviz.engine.explain.reasons import FieldReason
@@ -19,6 +18,7 @@ from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.lookups import ABSENT, FieldFinder
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.request_paths import make_path
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject, Versions
 from applyviz.engine.planning.objects.context import PlanningContext

@@ -8,14 +8,16 @@ can answer for many objects at once and show each change when it is ready.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
+
+from msgspec import Struct
 
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.errors import PlanError
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.kinds import CRD, NAMESPACE
 from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.planning.graph.graph import relate
 from applyviz.engine.planning.model.plan import PlannedObject, PlannedSet, PlanProblem, Staying
@@ -42,8 +44,7 @@ from applyviz.engine.schema.sources import SourceChain
 _BATCH = 16
 
 
-@dataclass(frozen=True, slots=True)
-class PendingRequest:
+class PendingRequest(Struct, frozen=True):
     """One request that a change waits for; `key` identifies the waiting change for `answer`."""
 
     key: int

@@ -8,11 +8,11 @@ error nothing is deleted.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
 
 from applyviz.engine.objects.errors import PlanError
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import get_at
 from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject, Refusal, Versions
 from applyviz.engine.planning.objects.change_builder import REJECTED

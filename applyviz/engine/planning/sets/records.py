@@ -8,7 +8,6 @@ is an error of its row. What the record costs is a risk: it shows at a later app
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from applyviz.engine.explain.reasons import FieldReason, Reason
 from applyviz.engine.manifests.documents import ManifestDocument
@@ -17,6 +16,7 @@ from applyviz.engine.objects.errors import MergeError
 from applyviz.engine.objects.exchange import JSON_PATCH
 from applyviz.engine.objects.known_names import LAST_APPLIED, LAST_APPLIED_PATH, NAMING
 from applyviz.engine.objects.paths import FieldPath, fields
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.ownership.managed_fields import find_entries
 from applyviz.engine.planning.model.plan import Operation, PlannedObject

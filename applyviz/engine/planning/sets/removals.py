@@ -7,11 +7,10 @@ so that controllers are there until the finalizers of their objects are removed.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject, Refusal, Versions
 from applyviz.engine.planning.objects.context import PlanningContext

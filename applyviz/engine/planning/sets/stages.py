@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import get_at
 from applyviz.engine.planning.model.plan import UNPLANNED, Operation, PlannedObject, PlanProblem, Staying
 from applyviz.engine.planning.objects.context import PlanningContext

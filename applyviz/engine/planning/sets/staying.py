@@ -9,7 +9,8 @@ Kinds that the options except are never pruned: kubectl has no such choice.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.kinds import list_kind_names
@@ -31,8 +32,7 @@ _OF_KUBERNETES = frozenset((("", "Endpoints"), ("discovery.k8s.io", "EndpointSli
 _ROOT_CERTIFICATES = "kube-root-ca.crt"
 
 
-@dataclass(frozen=True, slots=True)
-class Searched:
+class Searched(Struct, frozen=True):
     """The reach of a prune: the kinds of its allowlist and the namespaces that the files name."""
 
     options: ApplyOptions

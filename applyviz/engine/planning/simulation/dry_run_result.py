@@ -7,8 +7,9 @@ to write, and a webhook may not support dry runs: neither is a verdict on the ch
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from applyviz.engine.objects.errors import Conflict
 from applyviz.engine.objects.exchange import Answer
@@ -41,8 +42,7 @@ class DryRunVerdict(StrEnum):
     UNTRIED = "untried"
 
 
-@dataclass(frozen=True, slots=True)
-class DryRunResult:
+class DryRunResult(Struct, frozen=True):
     """A verdict with its reason in plain words ("" when confirmed)."""
 
     verdict: DryRunVerdict

@@ -8,7 +8,7 @@ https://kubernetes.io/docs/reference/using-api/server-side-apply/ and patches.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from applyviz.engine.merge import patches
@@ -16,6 +16,7 @@ from applyviz.engine.objects.errors import ConflictError, OwnershipError, PatchE
 from applyviz.engine.objects.exchange import APPLY_PATCH, Answer, Request
 from applyviz.engine.objects.fieldsets import FieldSetMemo
 from applyviz.engine.objects.paths import fields, render_path
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.ownership import server_side, updates
 from applyviz.engine.ownership.managed_fields import read_owners

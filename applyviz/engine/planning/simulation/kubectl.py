@@ -8,11 +8,11 @@ Left out: refusals of a server on the way.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TypeVar
 
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.exchange import APPLY_PATCH, Request
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import MutableObject
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.planning.simulation.estimated_answers import EstimatedAnswers

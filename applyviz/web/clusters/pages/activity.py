@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 from django.utils.formats import date_format
 from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.records.enums import FindingSort, RunState
@@ -31,8 +31,7 @@ _LARGEST_BAR = 36
 _BAD = (RunState.FAILED, RunState.STALE)
 
 
-@dataclass(frozen=True, slots=True)
-class ChartMark:
+class ChartMark(Struct, frozen=True):
     """A bar, a shade or a sign; all places are texts."""
 
     x: str
@@ -42,8 +41,7 @@ class ChartMark:
     title: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ActivityStrip:
+class ActivityStrip(Struct, frozen=True):
     """The picture of one cluster, and the sentence that says its numbers."""
 
     label: str
@@ -56,8 +54,7 @@ class ActivityStrip:
     middle: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Days:
+class _Days(Struct, frozen=True):
     """The days of a picture, the last one is today."""
 
     first: date

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from msgspec import Struct
 
 from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.requests.applyset_survey import FoundSet, ParentFault, SetMember
 from applyviz.records.models import Cluster
 from applyviz.web.components.object_links import link_object
@@ -30,8 +31,7 @@ _FAULTS: dict[ParentFault, str | Promise] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class NamedObject:
+class NamedObject(Struct, frozen=True):
     """One object with its page; `note` says what is odd about it."""
 
     kind: str
@@ -41,8 +41,7 @@ class NamedObject:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SetCard:
+class SetCard(Struct, frozen=True):
     """One set: its parent, what it records, and at most `SHOWN` of its members."""
 
     parent: NamedObject
@@ -54,8 +53,7 @@ class SetCard:
     total: int
 
 
-@dataclass(frozen=True, slots=True)
-class SharedRow:
+class SharedRow(Struct, frozen=True):
     """One object in two sets; `why` says how, `url` leads to the run that applied it to the other one."""
 
     object: NamedObject
@@ -65,8 +63,7 @@ class SharedRow:
     url: str
 
 
-@dataclass(frozen=True, slots=True)
-class ApplySetsPage:
+class ApplySetsPage(Struct, frozen=True):
     """The sets, those with members first; then objects in two sets, and members without a parent."""
 
     cards: tuple[SetCard, ...]

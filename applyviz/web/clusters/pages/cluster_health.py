@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Count, Max
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.records.enums import FindingSort
@@ -34,8 +34,7 @@ _UNKNOWN = Appearance("?", gettext_lazy("not scanned yet"), "calm")
 _SCANNED = Appearance("✓", gettext_lazy("scanned"), "add")
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterHealth:
+class ClusterHealth(Struct, frozen=True):
     """One cluster; changes may run at `opens_at`, or `when` says whether they may run now, and `opens` why.
 
     - `is_counted`: whether a scan could read the cluster, and counted what drifted and what was changed outside review.

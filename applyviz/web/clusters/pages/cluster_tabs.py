@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from msgspec import Struct
 
 from applyviz.records.models import Cluster
 from applyviz.sandbox.workloads.pod_sets import MOST_PODS
@@ -54,8 +54,7 @@ kubectl apply --server-side -f FILE
 """
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterFrame:
+class ClusterFrame(Struct, frozen=True):
     """The head of each tab."""
 
     cluster: ClusterRow
@@ -66,8 +65,7 @@ class ClusterFrame:
     archived_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterOverview:
+class ClusterOverview(Struct, frozen=True):
     """Activity of the last days, and differences from the last runs."""
 
     activity: ActivityStrip
@@ -76,8 +74,7 @@ class ClusterOverview:
     kubectl_lines: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterWork:
+class ClusterWork(Struct, frozen=True):
     """The newest reviews and runs, and the number of all that the reader may see."""
 
     reviews: tuple[ReviewRow, ...]
@@ -86,8 +83,7 @@ class ClusterWork:
     run_total: int
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterSettings:
+class ClusterSettings(Struct, frozen=True):
     """How applyviz treats the cluster."""
 
     uid: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, groupby
 from urllib.parse import urlencode
 
@@ -12,6 +11,7 @@ from django.db.models import Count, Q, QuerySet
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy, ngettext
+from msgspec import Struct
 
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.requests.replacement import name_object
@@ -28,8 +28,7 @@ from applyviz.workflow.foundation.scopes import fits
 from applyviz.workflow.live.inventory import Inventory, LiveGaps, LiveObject
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterRow:
+class ClusterRow(Struct, frozen=True):
     """One cluster in the list."""
 
     name: str
@@ -43,8 +42,7 @@ class ClusterRow:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterObjectRow:
+class ClusterObjectRow(Struct, frozen=True):
     """One live object."""
 
     name: str
@@ -54,8 +52,7 @@ class ClusterObjectRow:
     key: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class KindGroup:
+class KindGroup(Struct, frozen=True):
     """The live objects of one kind: those on this page, out of all that match."""
 
     kind: str
@@ -68,8 +65,7 @@ class KindGroup:
         return len(self.rows) == self.total
 
 
-@dataclass(frozen=True, slots=True)
-class LiveObjects:
+class LiveObjects(Struct, frozen=True):
     """The live objects by kind: one page of those that match the filter, out of all."""
 
     kinds: tuple[KindGroup, ...]
@@ -80,8 +76,7 @@ class LiveObjects:
     adopt_url: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ManagerRow:
+class ManagerRow(Struct, frozen=True):
     """One field manager and the number of objects of which it owns fields."""
 
     chip: OwnerChip
@@ -89,8 +84,7 @@ class ManagerRow:
     objects: int
 
 
-@dataclass(frozen=True, slots=True)
-class FieldManagers:
+class FieldManagers(Struct, frozen=True):
     """The field managers of a cluster, those of most objects first."""
 
     rows: tuple[ManagerRow, ...]
@@ -202,8 +196,7 @@ def can_add(person: Person) -> bool:
     return access.can(person, Action.MANAGE)
 
 
-@dataclass(frozen=True, slots=True)
-class RightRow:
+class RightRow(Struct, frozen=True):
     """The permissions on objects of one kind: a word for each verb."""
 
     kind: str
@@ -211,8 +204,7 @@ class RightRow:
     verdicts: tuple[tuple[str, Appearance], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class OwnRight:
+class OwnRight(Struct, frozen=True):
     """One act of this person on the cluster; `where` names the only namespaces in which they may do it."""
 
     text: Promise
@@ -220,8 +212,7 @@ class OwnRight:
     where: str
 
 
-@dataclass(frozen=True, slots=True)
-class StatePage:
+class StatePage(Struct, frozen=True):
     """Cluster status, identity, its permissions there, and the permissions of this person here."""
 
     health: Appearance

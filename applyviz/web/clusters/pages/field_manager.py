@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from itertools import groupby
 
 from django.urls import reverse
+from msgspec import Struct
 
 from applyviz.engine.objects.owners import Owner
+from applyviz.engine.objects.structs import replace
 from applyviz.records.models import Cluster
 from applyviz.web.components.object_links import link_object
 from applyviz.web.components.owners import OwnerChip, present_owner
@@ -17,8 +18,7 @@ OBJECTS_SHOWN = 500
 FIELDS_SHOWN = 400
 
 
-@dataclass(frozen=True, slots=True)
-class HoldingRow:
+class HoldingRow(Struct, frozen=True):
     """The fields that it owns of one object with one operation."""
 
     name: str
@@ -30,16 +30,14 @@ class HoldingRow:
     shared_with: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class HoldingKind:
+class HoldingKind(Struct, frozen=True):
     """Its objects of one kind."""
 
     kind: str
     rows: tuple[HoldingRow, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class HoldingsPage:
+class HoldingsPage(Struct, frozen=True):
     """The page of a field manager."""
 
     cluster: str

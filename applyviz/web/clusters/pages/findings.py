@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlencode
 
@@ -13,6 +12,7 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
+from msgspec import Struct
 
 from applyviz.engine.objects.owners import Owner
 from applyviz.records.enums import FindingSort
@@ -44,8 +44,7 @@ TITLES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class FindingField:
+class FindingField(Struct, frozen=True):
     """One field of a finding; sides are None for a change whose earlier value is unknown."""
 
     path: str
@@ -53,8 +52,7 @@ class FindingField:
     live: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FindingRow:
+class FindingRow(Struct, frozen=True):
     """One finding."""
 
     style: Appearance
@@ -71,8 +69,7 @@ class FindingRow:
     is_gone: bool
 
 
-@dataclass(frozen=True, slots=True)
-class FindingGroup:
+class FindingGroup(Struct, frozen=True):
     """The newest findings of one kind, and their number."""
 
     sort: str
@@ -82,8 +79,7 @@ class FindingGroup:
     url: str
 
 
-@dataclass(frozen=True, slots=True)
-class Findings:
+class Findings(Struct, frozen=True):
     """The findings in a cluster, and the last scan of all of it; `scan` None: it was never scanned.
 
     - `later_run` is the number of a run that ended after the last scan was requested, None without one.
@@ -204,8 +200,7 @@ def present_findings(cluster: Cluster, *, for_user: Person) -> Findings:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class FindingsPage:
+class FindingsPage(Struct, frozen=True):
     """One page of the open findings of one kind; `typed` limits them, `read` of `total` were looked through."""
 
     sort: str
@@ -243,8 +238,7 @@ def present_kind(cluster: Cluster, sort: FindingSort, *, typed: str, number: str
     )
 
 
-@dataclass(frozen=True, slots=True)
-class DriftRow:
+class DriftRow(Struct, frozen=True):
     """One cluster on the home page with its drift.
 
     - `named`: its objects with who changed what; () where they are more than three.

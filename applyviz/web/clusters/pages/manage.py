@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.urls import reverse
+from msgspec import Struct
 
 from applyviz.records.enums import ReviewState, ScheduledStartState
 from applyviz.records.models import Cluster, Review, ScheduledStart
 from applyviz.workflow.clusters import lifecycle
 
 
-@dataclass(frozen=True, slots=True)
-class ManagementPage:
+class ManagementPage(Struct, frozen=True):
     """The management page: facts of the cluster, its state, and the address of each form.
 
     - `open_reviews` and `scheduled` (runs) are what a pause or an archived cluster holds up.

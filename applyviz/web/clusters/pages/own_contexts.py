@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from django.urls import reverse
+from msgspec import Struct
 
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.workflow.clusters import own_contexts
 from applyviz.workflow.foundation.access import Person
 
 
-@dataclass(frozen=True, slots=True)
-class ContextRow:
+class ContextRow(Struct, frozen=True):
     """One context; `cluster_url` leads to the cluster that was added from the same server."""
 
     name: str
@@ -24,8 +22,7 @@ class ContextRow:
     cluster_url: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class OwnContextsPage:
+class OwnContextsPage(Struct, frozen=True):
     """The contexts of this machine, and why the last one could not be added.
 
     - `server_message` is the original text of a plugin or a server.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date, timedelta
 from urllib.parse import urlencode
 
@@ -10,6 +9,7 @@ from django.urls import reverse
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.workflow.evidence.daily_counts import count_days
@@ -20,8 +20,7 @@ _DAYS, _MOST_DAYS, _AFTER = 30, 90, 14
 _BASE, _LARGEST = 44.0, 40.0
 
 
-@dataclass(frozen=True, slots=True)
-class DayBar:
+class DayBar(Struct, frozen=True):
     """One day with entries; places are texts, `slot` is the width of the whole day."""
 
     label: str
@@ -35,8 +34,7 @@ class DayBar:
     is_chosen: bool
 
 
-@dataclass(frozen=True, slots=True)
-class DailyActivity:
+class DailyActivity(Struct, frozen=True):
     """The chart: bars of the days with entries, and the words that say its numbers."""
 
     label: str

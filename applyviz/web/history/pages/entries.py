@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlencode
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from msgspec import Struct
 
 from applyviz import audit_origin
 from applyviz.engine.planning.model.plan import Operation
@@ -49,8 +49,7 @@ _LOUD = {AuditAction.PLAN_FAILED, AuditAction.SIGN_IN_FAILED, AuditAction.RUN_CA
 _ALARM = Appearance("!", "", "warn")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimelineRow:
+class TimelineRow(Struct, frozen=True, kw_only=True):
     """One line of a history.
 
     - `who` is the person who acted; `process` names the product where its worker executed the act.
@@ -69,8 +68,7 @@ class TimelineRow:
     process_url: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntryRow(TimelineRow):
+class EntryRow(TimelineRow, frozen=True, kw_only=True):
     """One entry of the audit log."""
 
     number: int
@@ -81,8 +79,7 @@ class EntryRow(TimelineRow):
     cluster_url: str
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryPage:
+class HistoryPage(Struct, frozen=True):
     """Some entries, newest first, and the position of older ones; `days`: the chart of activity, on the first page."""
 
     rows: tuple[EntryRow, ...]
@@ -93,8 +90,7 @@ class HistoryPage:
     days: DailyActivity | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class EntryPage:
+class EntryPage(Struct, frozen=True):
     """One entry with all its columns."""
 
     row: EntryRow

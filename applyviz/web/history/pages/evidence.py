@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from urllib.parse import urlencode
@@ -10,6 +9,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from msgspec import Struct
 
 from applyviz.records.enums import FindingSort
 from applyviz.web.components.notices import PlanFact
@@ -36,8 +36,7 @@ _WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class FactRow:
+class FactRow(Struct, frozen=True):
     """One line."""
 
     at: datetime
@@ -54,8 +53,7 @@ class FactRow:
     entry_url: str
 
 
-@dataclass(frozen=True, slots=True)
-class SectionRows:
+class SectionRows(Struct, frozen=True):
     """One section; `total` includes facts that are not listed."""
 
     anchor: str
@@ -67,8 +65,7 @@ class SectionRows:
     has_writes: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class EvidencePage:
+class EvidencePage(Struct, frozen=True):
     """The evidence page; `exceptions` counts what an auditor checks first."""
 
     period: Period

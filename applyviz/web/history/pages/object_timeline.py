@@ -7,7 +7,6 @@ Pages go by time: each source returns a page's worth before a moment, and the ne
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from datetime import datetime
 from urllib.parse import urlencode
 
@@ -15,7 +14,9 @@ from django.db.models import QuerySet
 from django.db.models.functions import Coalesce
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import PRODUCT_MANAGER
 from applyviz.records.enums import AuditAction, Outcome
@@ -39,8 +40,7 @@ from applyviz.workflow.plans.live_values import show_plan, show_results, show_ro
 PER_PAGE = 50
 
 
-@dataclass(frozen=True, slots=True)
-class TimelineSubject:
+class TimelineSubject(Struct, frozen=True):
     """One object; `group` and `namespace` are empty for the core group and cluster-scoped kinds."""
 
     cluster: str
@@ -55,8 +55,7 @@ class TimelineSubject:
         return {"group": self.group, "kind": self.kind, "namespace": self.namespace, "name": self.name}
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectTimeline:
+class ObjectTimeline(Struct, frozen=True):
     """Some rows, newest first, and the position of older ones; the first page includes the field owners.
 
     - `adopt_url`: where this person brings an object without any row under review.

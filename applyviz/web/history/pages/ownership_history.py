@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.engine.objects.owners import Owner
@@ -24,8 +24,7 @@ from applyviz.workflow.live.ownership_history import (
 SHOWN, PATHS_SHOWN = 20, 6
 
 
-@dataclass(frozen=True, slots=True)
-class OwnershipRow:
+class OwnershipRow(Struct, frozen=True):
     """One field owner with its number of fields, gains and losses."""
 
     owner: OwnerChip
@@ -34,8 +33,7 @@ class OwnershipRow:
     lost: int
 
 
-@dataclass(frozen=True, slots=True)
-class OwnerChangeRow:
+class OwnerChangeRow(Struct, frozen=True):
     """One field whose owner changed."""
 
     path: str
@@ -43,8 +41,7 @@ class OwnerChangeRow:
     after: tuple[OwnerChip, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class MomentRow:
+class MomentRow(Struct, frozen=True):
     """One moment at which owners changed."""
 
     at: datetime
@@ -56,8 +53,7 @@ class MomentRow:
     more: int
 
 
-@dataclass(frozen=True, slots=True)
-class PeriodRow:
+class PeriodRow(Struct, frozen=True):
     """One owner as a bar over time; places are percentages, written as texts."""
 
     owner: OwnerChip
@@ -68,8 +64,7 @@ class PeriodRow:
     until: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class OwnerTimes:
+class OwnerTimes(Struct, frozen=True):
     """The moments, newest first, and a bar for each owner; `is_cut`: there are older moments."""
 
     rows: tuple[MomentRow, ...]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.urls import reverse
+from msgspec import Struct
 
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import RetentionPolicy
@@ -17,8 +17,7 @@ from applyviz.workflow.foundation.access import Action, Person
 SHOWN = 50
 
 
-@dataclass(frozen=True, slots=True)
-class RetentionRow:
+class RetentionRow(Struct, frozen=True):
     """One policy."""
 
     name: str
@@ -30,8 +29,7 @@ class RetentionRow:
     end_url: str
 
 
-@dataclass(frozen=True, slots=True)
-class RemovalRow:
+class RemovalRow(Struct, frozen=True):
     """One removal, as the audit trail records it."""
 
     at: datetime
@@ -41,8 +39,7 @@ class RemovalRow:
     url: str
 
 
-@dataclass(frozen=True, slots=True)
-class RetentionPage:
+class RetentionPage(Struct, frozen=True):
     """The retention page."""
 
     policies: tuple[RetentionRow, ...]

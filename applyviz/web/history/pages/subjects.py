@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils.formats import date_format
 from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz.engine.objects.owners import Owner
 from applyviz.records.models import AuditEntry, Cluster
@@ -25,8 +24,7 @@ from applyviz.workflow.foundation.errors import NotVisibleError
 _RECENT = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class SubjectPage:
+class SubjectPage(Struct, frozen=True):
     """The name of the subject, facts, and a page of entries."""
 
     sort: str

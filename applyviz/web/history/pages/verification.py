@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from django.urls import reverse
+from msgspec import Struct
 
+from applyviz.engine.objects.structs import replace
 from applyviz.records.models import AuditEntry
 from applyviz.web.components.badges import Appearance
 from applyviz.workflow.audit import approval_macs, chain, checkpoints
@@ -18,8 +19,7 @@ SLICE = 20_000
 _INTACT, _BAD, _GOING = Appearance("✓", "", "add"), Appearance("×", "", "remove"), Appearance("▸", "", "change")  # noqa: RUF001 a cross
 
 
-@dataclass(frozen=True, slots=True)
-class PrunedRow:
+class PrunedRow(Struct, frozen=True):
     """How many bodies a policy removed, and the entry that records it."""
 
     count: int
@@ -27,8 +27,7 @@ class PrunedRow:
     url: str
 
 
-@dataclass(frozen=True, slots=True)
-class VerificationPage:
+class VerificationPage(Struct, frozen=True):
     """The checkpoint and the progress of verification; `goes_on_after` is None when it has ended or not begun.
 
     - `checked` counts entries, those of earlier slices included; `removed` names the policies that removed bodies.

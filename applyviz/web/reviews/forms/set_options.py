@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _text
 from django.utils.translation import gettext_lazy as _
 
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.requests.options import (
     ApplyMode,
     ApplyOptions,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from django.urls import reverse
+from msgspec import Struct
 
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.risks.model import RiskKind
@@ -39,8 +39,7 @@ def _list_alike(plan: Plan, others: Iterable[OpenRisk]) -> Iterator[AlikeRow]:
         yield AlikeRow(row.position, row.kind, row.name, link_change(plan, row.position), texts)
 
 
-@dataclass(frozen=True, slots=True)
-class _PlanAcknowledgments:
+class _PlanAcknowledgments(Struct, frozen=True):
     """The acknowledgments of one plan for one person."""
 
     plan: Plan

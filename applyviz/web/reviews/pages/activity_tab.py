@@ -5,10 +5,9 @@ Writes to single objects are left out: the page of the run lists them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from django.db.models import QuerySet
 from django.urls import reverse
+from msgspec import Struct
 
 from applyviz import moments
 from applyviz.records.enums import AuditAction
@@ -25,8 +24,7 @@ SHOWN = 100
 _OF_OBJECTS = (AuditAction.OBJECT_INTENT, AuditAction.OBJECT_RESULT)
 
 
-@dataclass(frozen=True, slots=True)
-class ActivityTab:
+class ActivityTab(Struct, frozen=True):
     """The newest entries, their number, the comments, and how the files became objects."""
 
     entries: tuple[EntryRow, ...]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz.engine.explain.reasons import FieldOperation
+from applyviz.engine.objects.structs import replace
 from applyviz.records.models import ApplyRun, Approval, Plan
 from applyviz.web.components.object_links import link_alone, link_change
 from applyviz.web.reviews.pages.available_actions import NextActs
@@ -44,8 +45,7 @@ from applyviz.workflow.live import plan_comparison
 from applyviz.workflow.plans.live_values import read_change
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalState:
+class ApprovalState(Struct, frozen=True):
     """The input of the header besides the plan itself: the facts, and what their words need.
 
     - `links`: where each blocker is explained or can be resolved.

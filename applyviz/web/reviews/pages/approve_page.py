@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Q
@@ -11,6 +10,7 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from msgspec import Struct
 
 from applyviz.engine.diff.masking import is_masked
 from applyviz.engine.explain.reasons import FieldReason
@@ -63,16 +63,14 @@ LISTED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class OperationList:
+class OperationList(Struct, frozen=True):
     """The objects of one operation."""
 
     style: Appearance
     items: tuple[ObjectItem, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ForcedField:
+class ForcedField(Struct, frozen=True):
     """One field that is taken from another manager, and who chose so."""
 
     name: str
@@ -81,8 +79,7 @@ class ForcedField:
     by: str
 
 
-@dataclass(frozen=True, slots=True)
-class AcknowledgedRisk:
+class AcknowledgedRisk(Struct, frozen=True):
     """One high risk, its objects, who acknowledged it, and its address in the list of risks.
 
     - `is_open`: an acknowledgment is missing for some object.
@@ -95,8 +92,7 @@ class AcknowledgedRisk:
     url: str
 
 
-@dataclass(frozen=True, slots=True)
-class Confirmation:
+class Confirmation(Struct, frozen=True):
     """The approval page; `starter` scheduled a run that this approval starts.
 
     - `has_unplanned`: some objects have errors; their risks are not listed.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.requests.options import SERVER_SIDE_MANAGER, ApplyMode, ApplyOptions, PruneMode
 from applyviz.records.enums import PlanState, ReviewState
@@ -34,24 +35,21 @@ class ReplanHow(StrEnum):
     KEEP_KINDS = "keep-kinds"
 
 
-@dataclass(frozen=True, slots=True)
-class ReplanOption:
+class ReplanOption(Struct, frozen=True):
     """One button: its label and the change."""
 
     how: ReplanHow
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class FetchAgain:
+class FetchAgain(Struct, frozen=True):
     """The button that fetches a repository again: its label, and the fields of the form of manifests."""
 
     text: str
     fields: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NextActs:
+class NextActs(Struct, frozen=True):
     """The address of each action; "" when this person may not perform it, or not now.
 
     - `stop`: why nobody can make a plan now, with its address.

@@ -8,12 +8,12 @@ screen, never on paper: the page holds all of it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from django.db.models import Q
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.safestring import SafeString
+from msgspec import Struct
 
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model import plan as engine
@@ -46,8 +46,7 @@ MOST_PRINTED = 300
 LONG = 12
 
 
-@dataclass(frozen=True, slots=True)
-class PrintedObject:
+class PrintedObject(Struct, frozen=True):
     """One object, or several with an identical change (`others` names them)."""
 
     style: Appearance
@@ -72,8 +71,7 @@ class PrintedObject:
         return max(self.lines, sum(max(1, len(row.lines)) for row in self.rows)) > LONG
 
 
-@dataclass(frozen=True, slots=True)
-class PrintedComment:
+class PrintedComment(Struct, frozen=True):
     """One comment."""
 
     by: str
@@ -82,8 +80,7 @@ class PrintedComment:
     html: SafeString
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeRecord:
+class ChangeRecord(Struct, frozen=True):
     """The change record."""
 
     plan: Plan

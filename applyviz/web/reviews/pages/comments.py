@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 import nh3
@@ -17,6 +16,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from markdown_it import MarkdownIt
+from msgspec import Struct
 
 from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.objects.paths import render_path
@@ -41,16 +41,14 @@ ON_LINES = "lines"
 _MARKDOWN = MarkdownIt("commonmark", {"html": False, "breaks": True}).disable(["image", "heading", "lheading", "hr"])
 
 
-@dataclass(frozen=True, slots=True)
-class Earlier:
+class Earlier(Struct, frozen=True):
     """An earlier text of an edited comment."""
 
     at: datetime
     html: SafeString
 
 
-@dataclass(frozen=True, slots=True)
-class CommentRow:
+class CommentRow(Struct, frozen=True):
     """One comment."""
 
     number: int
@@ -68,8 +66,7 @@ class CommentRow:
     resolve_url: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CommentPage:
+class CommentPage(Struct, frozen=True):
     """The page with the form of one comment: to edit it, or to correct a refused one."""
 
     title: str
@@ -79,16 +76,14 @@ class CommentPage:
     is_new: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Topic:
+class Topic(Struct, frozen=True):
     """One field that a comment can be about."""
 
     index: int
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class CollectedRow:
+class CollectedRow(Struct, frozen=True):
     """A comment that its author has not sent; `url` leads to its object in Changes, "" where it is not in the plan."""
 
     about: str
@@ -97,16 +92,14 @@ class CollectedRow:
     drop_url: str
 
 
-@dataclass(frozen=True, slots=True)
-class CollectedBar:
+class CollectedBar(Struct, frozen=True):
     """How many comments a person collected, and where they are sent."""
 
     count: int
     url: str
 
 
-@dataclass(frozen=True, slots=True)
-class CollectedPage:
+class CollectedPage(Struct, frozen=True):
     """Comments that a person collected in a review; `digest`: of the plan whose change they may request, else ""."""
 
     title: str
@@ -116,8 +109,7 @@ class CollectedPage:
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
-class CommentThread:
+class CommentThread(Struct, frozen=True):
     """The comments on one subject, and the form for a new one.
 
     - `field`: the one field that the thread is about; `texts`: those whose lines it is about, from `first` to `last`;

@@ -6,14 +6,15 @@ The page details a bounded number of objects and fields and says how many it omi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
+from msgspec import Struct
 
 from applyviz.engine.objects.paths import element_value
 from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONValue, is_same_json
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.digest.comparison import FieldMove, ObjectMove, Pair
@@ -40,8 +41,7 @@ from applyviz.workflow.plans.live_values import hides
 FIELDS, NAMED, OPEN_LINES = 30, 3, 60
 
 
-@dataclass(frozen=True, slots=True)
-class MovedValue:
+class MovedValue(Struct, frozen=True):
     """Versions of a field with the same values in both plans; None where the field is absent.
 
     - `lines`: the differing lines of two long values, in place of the values.
@@ -53,8 +53,7 @@ class MovedValue:
     lines: tuple[DiffRow, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class MovedField:
+class MovedField(Struct, frozen=True):
     """One field that differs."""
 
     path: str
@@ -69,8 +68,7 @@ class MovedField:
         return is_handed_on(self.owners_before, self.owners_after)
 
 
-@dataclass(frozen=True, slots=True)
-class MovedObject:
+class MovedObject(Struct, frozen=True):
     """One object whose change differs; a style is None where a plan does not have the object."""
 
     name: str
@@ -109,8 +107,7 @@ class MovedObject:
         return len(self.fields) + self.more
 
 
-@dataclass(frozen=True, slots=True)
-class ComparePage:
+class ComparePage(Struct, frozen=True):
     """The comparison page."""
 
     review_number: int

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from msgspec import Struct
 
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
@@ -33,8 +33,7 @@ _GROUPS: tuple[tuple[RuleState | None, Text], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RuleRow:
+class RuleRow(Struct, frozen=True):
     """One rule, with this person's actions."""
 
     number: int
@@ -61,16 +60,14 @@ class RuleRow:
     waits_for: Text = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RuleGroup:
+class RuleGroup(Struct, frozen=True):
     """Rules in one state."""
 
     title: Text
     rows: tuple[RuleRow, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RulesPage:
+class RulesPage(Struct, frozen=True):
     """The conflict rules of a cluster."""
 
     cluster: str
@@ -78,8 +75,7 @@ class RulesPage:
     groups: tuple[RuleGroup, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
+class Proposal(Struct, frozen=True):
     """The initial state of the page that proposes a rule."""
 
     title: str

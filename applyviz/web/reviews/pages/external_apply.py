@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from msgspec import Struct
 
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.model.plan import Operation
@@ -31,8 +31,7 @@ RESULT_STYLES: dict[str, Appearance] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class VerifiedRow:
+class VerifiedRow(Struct, frozen=True):
     """One verified object."""
 
     style: Appearance
@@ -43,8 +42,7 @@ class VerifiedRow:
     differences: tuple[tuple[str, str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Watch:
+class Watch(Struct, frozen=True):
     """The panel of such a review."""
 
     tool: str

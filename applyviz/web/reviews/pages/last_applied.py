@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz.engine.diff.embedded import names_secret
 from applyviz.engine.diff.masking import is_masked
@@ -14,8 +13,7 @@ from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.web.components.values import render_yaml
 
 
-@dataclass(frozen=True, slots=True)
-class LastAppliedPage:
+class LastAppliedPage(Struct, frozen=True):
     """The annotation as YAML; without one, the manifest is proposed (`note`). `why`: why it cannot be edited."""
 
     kind: str

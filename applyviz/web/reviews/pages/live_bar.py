@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Q
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from msgspec import Struct
 
 from applyviz.engine.objects.values import JSONValue
 from applyviz.records.enums import LiveComparisonState
@@ -33,8 +33,7 @@ SOON, LATER = 2, 60
 """Seconds until the open page asks again: while a worker compares, and to compare again."""
 
 
-@dataclass(frozen=True, slots=True)
-class DifferingObject:
+class DifferingObject(Struct, frozen=True):
     """One object that differs from what was reviewed; values are masked."""
 
     name: str
@@ -46,8 +45,7 @@ class DifferingObject:
     more: str
 
 
-@dataclass(frozen=True, slots=True)
-class LiveBar:
+class LiveBar(Struct, frozen=True):
     """The comparison with live as this person may see it; `is_busy` while a worker compares."""
 
     style: Appearance

@@ -6,11 +6,11 @@ Rows of the database in, without their documents. Left out on purpose: what happ
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
+from msgspec import Struct, field
 
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import RiskLevel
@@ -30,8 +30,7 @@ SHORT_KINDS: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectItem:
+class ObjectItem(Struct, frozen=True):
     """One object in the list."""
 
     position: int
@@ -53,8 +52,7 @@ class ObjectItem:
         return SHORT_KINDS.get(self.kind, self.kind)
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectGroup:
+class ObjectGroup(Struct, frozen=True):
     """Objects that are read together; a long one is printed in pages.
 
     - `key` names it within its list; `after` is where its next page begins, 0 when there is none.
@@ -79,8 +77,7 @@ class ObjectGroup:
         return self.total - self.after if self.after else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(Struct, frozen=True):
     """One object in the picture of the plan."""
 
     name: str
@@ -89,8 +86,7 @@ class Cell:
     has_risk: bool
 
 
-@dataclass(frozen=True, slots=True)
-class KindRow:
+class KindRow(Struct, frozen=True):
     """One kind in the picture of the plan."""
 
     kind: str
@@ -99,8 +95,7 @@ class KindRow:
     total: int
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
+class Branch(Struct, frozen=True):
     """One namespace of the tree, with a group per kind."""
 
     title: str | Promise
@@ -117,8 +112,7 @@ class Branch:
         return all(group.is_folded for group in self.groups)
 
 
-@dataclass(frozen=True, slots=True)
-class SameChange:
+class SameChange(Struct, frozen=True):
     """Objects that change alike, what that change is, and who changes the same fields in another way.
 
     - `is_same`: to the very same values; else the same fields, each to a value of its own.
@@ -130,8 +124,7 @@ class SameChange:
     is_same: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class ItemDisplay:
+class ItemDisplay(Struct, frozen=True):
     """How items of a list are drawn: where they lead, which is open, which were seen, which page of which group."""
 
     url_of: Callable[[int], str]
@@ -283,8 +276,7 @@ def _draw_group(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Arranged:
+class Arranged(Struct, frozen=True):
     """Objects that are read together, in the order of reading; `alike` is the change that they share."""
 
     key: str

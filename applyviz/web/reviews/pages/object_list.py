@@ -7,12 +7,12 @@ groups have pages.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from urllib.parse import urlencode
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from msgspec import Struct, field
 
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import RiskKind, RiskLevel, find_kind
@@ -53,8 +53,7 @@ FILTERS = ("q", "op", "kind", "ns", "manager", "risk", "only")
 TREE = "tree"
 
 
-@dataclass(frozen=True, slots=True)
-class ListChoice:
+class ListChoice(Struct, frozen=True):
     """The filters in an address; empty means all.
 
     - `layout` is `tree` or "" for groups; `group` and `start` request a later page of one group.
@@ -98,8 +97,7 @@ class ListChoice:
         return f"&{self.query}" if self.query else ""
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectIndex:
+class ObjectIndex(Struct, frozen=True):
     """The objects with each risk, those in which each field manager owns a field, and those with a field that matches
     the text of the filter; by position.
     """
@@ -110,16 +108,14 @@ class ObjectIndex:
     by_field: frozenset[int] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class SelectedObjects:
+class SelectedObjects(Struct, frozen=True):
     """The objects that match the filters, and their groups in the order of reading."""
 
     changes: Sequence[ObjectChange]
     groups: Sequence[Arranged]
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(Struct, frozen=True):
     """One entry of a menu."""
 
     value: str
@@ -127,8 +123,7 @@ class Option:
     is_chosen: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Menu:
+class Menu(Struct, frozen=True):
     """One menu of the filter."""
 
     name: str
@@ -137,8 +132,7 @@ class Menu:
     options: tuple[Option, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectList:
+class ObjectList(Struct, frozen=True):
     """The object list; `to_mark` of the shown objects can be marked as viewed together."""
 
     groups: tuple[ObjectGroup, ...]

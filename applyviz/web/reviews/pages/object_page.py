@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from django.urls import reverse
 
 from applyviz.engine.explain.reasons import FieldOperation
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.model.plan import Operation

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from msgspec import Struct
 
 from applyviz.engine.objects.kinds import NAMESPACE
 from applyviz.engine.planning.digest.serialize import options_from_json
@@ -26,8 +26,7 @@ _CHOSEN = (*UNPLANNED, Operation.LEFT_OUT)
 _NAMED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """One object that may be left out; `note` says why it stands where it does."""
 
     position: int
@@ -38,8 +37,7 @@ class Candidate:
     is_ticked: bool
 
 
-@dataclass(frozen=True, slots=True)
-class OthersPage:
+class OthersPage(Struct, frozen=True):
     """The objects of a plan in the order in which one thinks about leaving them out."""
 
     refused: tuple[Candidate, ...]

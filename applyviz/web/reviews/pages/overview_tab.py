@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from msgspec import Struct
 
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import PlanState, RunState
@@ -47,8 +46,7 @@ from applyviz.workflow.plans.plan_details import list_quotas, read_impact
 LATEST = 3
 
 
-@dataclass(frozen=True, slots=True)
-class OverviewTab:
+class OverviewTab(Struct, frozen=True):
     """The Overview tab."""
 
     notices: tuple[Notice, ...]

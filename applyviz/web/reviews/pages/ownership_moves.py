@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER
 from applyviz.engine.objects.paths import FieldPath, render_path
@@ -19,8 +18,7 @@ from applyviz.workflow.plans.ownership_moves import OtherManager
 _BY_HAND = ("kubectl-edit", "kubectl-set", "kubectl-patch", "kubectl-scale", "kubectl-label", "kubectl-annotate")
 
 
-@dataclass(frozen=True, slots=True)
-class FieldChoice:
+class FieldChoice(Struct, frozen=True):
     """One field to tick: the value in the manifest, the live value, and who wrote it."""
 
     number: str
@@ -31,8 +29,7 @@ class FieldChoice:
     is_ticked: bool
 
 
-@dataclass(frozen=True, slots=True)
-class LiveFieldsPage:
+class LiveFieldsPage(Struct, frozen=True):
     """The fields of one object that its manifest may take; without any, `why` says so."""
 
     kind: str
@@ -43,8 +40,7 @@ class LiveFieldsPage:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ManagersPage:
+class ManagersPage(Struct, frozen=True):
     """The other field managers: those that can move, those that move in single objects, and those that stay."""
 
     movable: tuple[OtherManager, ...]

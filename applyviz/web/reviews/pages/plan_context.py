@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from applyviz import moments
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import PlanState
@@ -26,8 +28,7 @@ from applyviz.workflow.policies.risks import PlanRisk, gather_risks
 _ANY = 4_711_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class PlanContext:
+class PlanContext(Struct, frozen=True):
     """One plan for one person.
 
     - `changes`: the rows without their documents, as visible to this person.

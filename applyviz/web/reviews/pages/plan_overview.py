@@ -7,11 +7,11 @@ cached. Values are masked.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from msgspec import Struct, field
 
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning.model.overview import Alike, Overview, OverviewRow
@@ -24,8 +24,7 @@ from applyviz.workflow.plans import plan_details
 from applyviz.workflow.plans.live_values import hidden_positions
 
 
-@dataclass(frozen=True, slots=True)
-class PlanOverview:
+class PlanOverview(Struct, frozen=True):
     """The overview of a plan; risks and field managers with the positions of their objects."""
 
     same: tuple[SameChange, ...] = ()

@@ -10,9 +10,9 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz.engine.diff.masking import is_masked
 from applyviz.engine.objects.exchange import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Request
@@ -38,8 +38,7 @@ cd "$(dirname "$0")"
 """
 
 
-@dataclass(frozen=True, slots=True)
-class ArchivedFile:
+class ArchivedFile(Struct, frozen=True):
     """One file of the archive."""
 
     name: str
@@ -47,8 +46,7 @@ class ArchivedFile:
     is_script: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _CommandLines:
+class _CommandLines(Struct, frozen=True):
     """The script lines of one write, with the file that they name; `is_sent` when a command sends it."""
 
     lines: tuple[str, ...]

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from django.db.models import Q
 from django.urls import reverse
+from msgspec import Struct
 
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
@@ -34,8 +34,7 @@ _NOT_SENT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RequestLine:
+class RequestLine(Struct, frozen=True):
     """One request for an object.
 
     - `parameters`: those of a write that others do not share, as an address has them.
@@ -50,16 +49,14 @@ class RequestLine:
     read: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SharedParameters:
+class SharedParameters(Struct, frozen=True):
     """The query parameters that all writes with one method share, as an address has them."""
 
     method: str
     parameters: str
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectRequests:
+class ObjectRequests(Struct, frozen=True):
     """One object and its requests."""
 
     style: Appearance
@@ -70,8 +67,7 @@ class ObjectRequests:
     lines: tuple[RequestLine, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RequestsTab:
+class RequestsTab(Struct, frozen=True):
     """One page of objects; `first` and `last` count from 1.
 
     - `schemas`: method and address of the schemas of these objects, which are read before the objects.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
@@ -28,8 +28,7 @@ Text = str | Promise
 SHOWN = 50
 
 
-@dataclass(frozen=True, slots=True)
-class PreviewField:
+class PreviewField(Struct, frozen=True):
     """One field after the resolution."""
 
     path: str
@@ -46,8 +45,7 @@ class PreviewField:
         return ("was", "will") if self.live != self.value else ("same", "same")
 
 
-@dataclass(frozen=True, slots=True)
-class PreviewObject:
+class PreviewObject(Struct, frozen=True):
     """One object after the resolutions; without `request` nothing is sent yet, because conflicts stay open."""
 
     name: str
@@ -60,8 +58,7 @@ class PreviewObject:
     explanation: Text
 
 
-@dataclass(frozen=True, slots=True)
-class UnresolvedField:
+class UnresolvedField(Struct, frozen=True):
     """One field whose conflict stays open because the resolution is not possible, and why."""
 
     kind: str
@@ -72,8 +69,7 @@ class UnresolvedField:
     why: Text
 
 
-@dataclass(frozen=True, slots=True)
-class PreviewPage:
+class PreviewPage(Struct, frozen=True):
     """The preview page: the result, and the form that resolves.
 
     - `unresolved`: fields of the selection whose conflicts stay open.

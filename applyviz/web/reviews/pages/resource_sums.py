@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+from msgspec import Struct
 
 from applyviz.engine.planning.model.quota_lines import Fit, QuotaLine
 from applyviz.engine.planning.model.resources import ResourceSum, round_amount
@@ -30,8 +30,7 @@ _FITS = {
 _UNITS = ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki")
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceRow:
+class ResourceRow(Struct, frozen=True):
     """One sum; `is_same` when the plan does not change it."""
 
     namespace: str
@@ -61,8 +60,7 @@ def present_sum(one: ResourceSum) -> ResourceRow:
     return ResourceRow(one.namespace, _WORDS[one.bound, one.resource], *amounts)
 
 
-@dataclass(frozen=True, slots=True)
-class QuotaRow:
+class QuotaRow(Struct, frozen=True):
     """One resource of a quota, or one namespace whose quotas could not be read."""
 
     namespace: str

@@ -5,10 +5,9 @@ A workload that a conflict blocks restarts once the conflict is resolved; one wi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from msgspec import Struct
 
 from applyviz.engine.planning.model.summary import PlanSummary, Restart
 
@@ -16,8 +15,7 @@ SHOWN = 9
 DRAWN = 12
 
 
-@dataclass(frozen=True, slots=True)
-class RestartRow:
+class RestartRow(Struct, frozen=True):
     """One workload, or the rest of them as one row.
 
     - `pods` is 0 when the number is unknown; at most `DRAWN` are drawn.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import OuterRef, Prefetch, Q, QuerySet, Subquery
 from django.urls import reverse
+from msgspec import Struct
 
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import ReviewStatus
@@ -21,16 +21,14 @@ from applyviz.workflow.plans import reviews
 from applyviz.workflow.plans.live_values import show_plan, show_plans
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(Struct, frozen=True):
     """The number of objects of a plan with one operation."""
 
     style: Appearance
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewRow:
+class ReviewRow(Struct, frozen=True):
     """One review in a list."""
 
     number: int
@@ -45,8 +43,7 @@ class ReviewRow:
     updated_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewList:
+class ReviewList(Struct, frozen=True):
     """One page of reviews; `is_moving` while a state of one changes without a person."""
 
     page: ListPage[ReviewRow]

@@ -6,12 +6,13 @@ Frozen values only; `review_header` fills them.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
+from applyviz.engine.objects.structs import replace
 from applyviz.web.components.notices import Text
 
 
@@ -28,8 +29,7 @@ _GLYPHS = {StepState.DONE: "✓", StepState.NOW: "▸", StepState.NEXT: "○", S
 _SEPARATOR = " · "
 
 
-@dataclass(frozen=True, slots=True)
-class HeaderStep:
+class HeaderStep(Struct, frozen=True):
     """One step, with the next actor or the blocker."""
 
     word: Text
@@ -42,16 +42,14 @@ class HeaderStep:
         return _GLYPHS[self.state]
 
 
-@dataclass(frozen=True, slots=True)
-class Blocker:
+class Blocker(Struct, frozen=True):
     """Why the button is disabled, with a link to resolve it."""
 
     text: Text
     url: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Button:
+class Button(Struct, frozen=True):
     """The button: a link (`url`), a form (`form_url`), or disabled without either.
 
     - `can_wait`: the form offers to wait until workloads are ready.
@@ -67,8 +65,7 @@ class Button:
     about: Text = ""
 
 
-@dataclass(frozen=True, slots=True)
-class WhyPart:
+class WhyPart(Struct, frozen=True):
     """One part of the line beside the button: a blocker, the note or the emergency apply.
 
     - `lead` separates it from the part before, and `end` is the full stop right after its text.
@@ -81,8 +78,7 @@ class WhyPart:
     end: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewHeader:
+class ReviewHeader(Struct, frozen=True):
     """The sticky header; `scheduled` is the line of a start that waits, `cancel_url` where it is canceled."""
 
     title: str

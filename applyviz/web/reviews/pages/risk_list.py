@@ -7,15 +7,16 @@ resolved; it is one medium row that leads to the conflict. The list reads the do
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from django.db.models import Q
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
+from msgspec import Struct
 
 from applyviz.engine.objects.paths import fields
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
@@ -55,8 +56,7 @@ _WORDS: dict[RiskLevel, str | Promise] = {
 Acts = Mapping[tuple[int, RiskKind], AcknowledgeAction]
 
 
-@dataclass(frozen=True, slots=True)
-class RiskEntry:
+class RiskEntry(Struct, frozen=True):
     """One object that has a risk; `name` is empty for a risk of the plan as a whole.
 
     - `more_lines`: so many lines are left out; with `has_uncounted` perhaps more.
@@ -83,8 +83,7 @@ class RiskEntry:
         return self.act is not None and not self.act.noted
 
 
-@dataclass(frozen=True, slots=True)
-class RiskRow:
+class RiskRow(Struct, frozen=True):
     """One risk with its objects; those beyond `LISTED` (`rest`) are named, and their lines are not read."""
 
     style: Appearance
@@ -120,8 +119,7 @@ class RiskRow:
         return f"{''.join(kinds)}:{','.join(str(entry.position) for entry in self.open_entries)}"
 
 
-@dataclass(frozen=True, slots=True)
-class RiskGroup:
+class RiskGroup(Struct, frozen=True):
     """The risks of one level."""
 
     style: Appearance
@@ -131,8 +129,7 @@ class RiskGroup:
     is_folded: bool
 
 
-@dataclass(frozen=True, slots=True)
-class RiskList:
+class RiskList(Struct, frozen=True):
     """Everything that the list prints; `open_entries` are those that one act can acknowledge together.
 
     - `is_complete`: the plan is; `has_unplanned`: some objects have errors; their risks are not listed.

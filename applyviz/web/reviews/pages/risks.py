@@ -7,11 +7,11 @@ otherwise. Nothing of a blocked object is written before its conflicts are resol
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
@@ -33,8 +33,7 @@ class RiskState(StrEnum):
     TO_RESOLVE = "to-resolve"
 
 
-@dataclass(frozen=True, slots=True)
-class LinkedObject:
+class LinkedObject(Struct, frozen=True):
     """An object of a plan and the address of its changes."""
 
     name: str
@@ -42,8 +41,7 @@ class LinkedObject:
     url: str
 
 
-@dataclass(frozen=True, slots=True)
-class HighRisk:
+class HighRisk(Struct, frozen=True):
     """One risk and its objects, in the order of the plan."""
 
     style: Appearance

@@ -7,14 +7,15 @@ as one block each, then the rest. Only the documents of one chunk are read, so t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from django.db.models import Q
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from msgspec import Struct
 
 from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.model.plan import Operation
@@ -57,8 +58,7 @@ CHUNK, LEAST_ALIKE, NAMED = 20, 2, 60
 _ANY = 4_711_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(Struct, frozen=True):
     """One object, or objects that are shown as one block."""
 
     changes: tuple[ObjectChange, ...]
@@ -95,8 +95,7 @@ def _list_entries(arranged: Sequence[Arranged], choice: ScrollChoice) -> Iterato
             yield from (_Entry((change,)) for change in group.changes)
 
 
-@dataclass(frozen=True, slots=True)
-class ScrollReader:
+class ScrollReader(Struct, frozen=True):
     """The facts about a plan and its reader that the scroll uses; a whole page needs more."""
 
     plan: Plan

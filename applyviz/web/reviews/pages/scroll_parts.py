@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
 from urllib.parse import urlencode
+
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from applyviz.web.reviews.pages.comments import CollectedBar, CommentThread
 from applyviz.web.reviews.pages.object_list import ListChoice, ObjectList
@@ -20,8 +22,7 @@ def show_first(text: str) -> RowFilter:
     return RowFilter.KEPT if is_kept else RowFilter.CHANGED
 
 
-@dataclass(frozen=True, slots=True)
-class ScrollChoice:
+class ScrollChoice(Struct, frozen=True):
     """The choices in the address.
 
     - `start`: the first entry, counted from 0; `at`: the object whose chunk is wanted instead.
@@ -56,8 +57,7 @@ class ScrollChoice:
         return f"?{query}" if query else ""
 
 
-@dataclass(frozen=True, slots=True)
-class AlikeBlock:
+class AlikeBlock(Struct, frozen=True):
     """Objects that change identically: the fields of one, and the names of all.
 
     - `what` is that change in words; `sample` is the object whose fields are shown.
@@ -83,8 +83,7 @@ class AlikeBlock:
         return self.sample.anchor
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(Struct, frozen=True):
     """Some entries of the scroll; `first` and `last` count from 1, and addresses are empty where there is nothing."""
 
     entries: tuple[ScrollObject | AlikeBlock, ...]
@@ -101,8 +100,7 @@ class Chunk:
     is_deleting: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ScrollPage:
+class ScrollPage(Struct, frozen=True):
     """Everything that the tab prints below the frame; one object alone, with its comments, stands for the chunk."""
 
     listing: ObjectList
@@ -120,4 +118,4 @@ class ScrollPage:
 
     def parts(self) -> dict[str, object]:
         """The parts by their names."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+        return asdict(self)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
 
 from django.urls import reverse
 from django.utils.translation import ngettext
+from msgspec import Struct
+from msgspec.structs import asdict
 
+from applyviz.engine.objects.structs import replace
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.web.components.notices import Progress
 from applyviz.web.components.tabs import TabLink
@@ -20,8 +22,7 @@ from applyviz.web.reviews.pages.strip import Strip, present_strip
 from applyviz.web.reviews.pages.tabs import ReviewTab, link_tab, present_tabs
 
 
-@dataclass(frozen=True, slots=True)
-class Shell:
+class Shell(Struct, frozen=True):
     """The parts around a tab; `poll_url` is empty once the plan is complete.
 
     - `seen_url` records what was on the screen; empty while the plan has no digest.
@@ -39,7 +40,7 @@ class Shell:
 
     def parts(self) -> dict[str, object]:
         """Return the parts by their names."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+        return asdict(self)
 
 
 def _name_reading(plan: Plan) -> str:

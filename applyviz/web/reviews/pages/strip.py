@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
+from msgspec import Struct
 
 from applyviz.engine.planning.model.plan import Certainty, Operation
 from applyviz.engine.risks.model import RiskLevel
@@ -38,8 +38,7 @@ _WORDS: dict[Operation, str | Promise] = {
 _FIRST_LINES = 3
 
 
-@dataclass(frozen=True, slots=True)
-class CountLink:
+class CountLink(Struct, frozen=True):
     """The number of objects with one operation, linked to them."""
 
     style: Appearance
@@ -48,8 +47,7 @@ class CountLink:
     url: str
 
 
-@dataclass(frozen=True, slots=True)
-class RiskCounts:
+class RiskCounts(Struct, frozen=True):
     """The risks of a plan by level, each kind once; `acknowledged`: those of the high ones, which all need it."""
 
     high: int = 0
@@ -95,8 +93,7 @@ class RiskCounts:
         return " · ".join(parts) or (_("None to acknowledge") if self.medium else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Strip:
+class Strip(Struct, frozen=True):
     """The strip.
 
     - `has_unplanned`: some objects have errors, so that their risks do not count and may be more.

@@ -7,12 +7,12 @@ A tab is there when its page exists: add a member to `ReviewTab`, an entry to `T
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from msgspec import Struct
 
 from applyviz.records.models import Plan
 from applyviz.web.components.plan_counts import count_effects
@@ -33,8 +33,7 @@ class ReviewTab(StrEnum):
     ACTIVITY = "activity"
 
 
-@dataclass(frozen=True, slots=True)
-class TabEntry:
+class TabEntry(Struct, frozen=True):
     """One tab: its label and its number; None for a tab without one, or while the number is unknown.
 
     - `is_shown`: whether a plan has this tab; the current tab is always there.

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from msgspec import Struct
 
 from applyviz.engine.planning.conflicts.blocked_removals import BlockedRemoval, Holder, Keeper
 from applyviz.web.components.owners import OwnerChip, present_owner
@@ -23,8 +22,7 @@ _ADVICE: dict[Keeper, Text] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class HolderRow:
+class HolderRow(Struct, frozen=True):
     """One owner that keeps the field, and how it can give it up."""
 
     owner: OwnerChip
@@ -32,8 +30,7 @@ class HolderRow:
     command: str
 
 
-@dataclass(frozen=True, slots=True)
-class BlockedRemovalRow:
+class BlockedRemovalRow(Struct, frozen=True):
     """The steps that remove the field."""
 
     holders: tuple[HolderRow, ...]

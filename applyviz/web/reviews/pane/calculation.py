@@ -8,11 +8,11 @@ change; the merged patch is the body of the request below, so it is not printed 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
+from msgspec import Struct
 
 from applyviz.engine.explain.fields import CHANGING
 from applyviz.engine.explain.reasons import FieldReason, Reason, Stage
@@ -37,8 +37,7 @@ _NAMES: tuple[tuple[str, Words], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class InputDocument:
+class InputDocument(Struct, frozen=True):
     """A document that the calculation reads; `url` is its page with all lines, `note` says why it has none."""
 
     word: Words
@@ -48,16 +47,14 @@ class InputDocument:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class StepField:
+class StepField(Struct, frozen=True):
     """A field of a step and the rule that put it there."""
 
     path: str
     rule: str
 
 
-@dataclass(frozen=True, slots=True)
-class CalculationStep:
+class CalculationStep(Struct, frozen=True):
     """One step: its title, kubectl's name for its result, its rule, and the result as lines.
 
     - `fields`: the fields of a map, each with its own rule; `more` of them are not listed.
@@ -76,8 +73,7 @@ class CalculationStep:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CalculationSteps:
+class CalculationSteps(Struct, frozen=True):
     """The calculation of one object: its inputs and its steps in order."""
 
     method: str

@@ -6,11 +6,10 @@ counts all of its lines, as its page does. Objects are masked.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from msgspec import Struct
 
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.records.models import Plan
@@ -26,8 +25,7 @@ _DIFF: dict[LineText, Text] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class LineChoice:
+class LineChoice(Struct, frozen=True):
     """One text whose lines can be chosen, and how many it has."""
 
     value: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from applyviz.engine.diff.text import diff_lines
 from applyviz.engine.planning.model.plan import PlannedObject
@@ -12,16 +12,14 @@ from applyviz.workflow.plans.changes import find_root
 SHOWN, MOST, WIDTH = 12, 400, 500
 
 
-@dataclass(frozen=True, slots=True)
-class CreatedLine:
+class CreatedLine(Struct, frozen=True):
     """One line; `is_default` when the manifest does not have it."""
 
     text: str
     is_default: bool
 
 
-@dataclass(frozen=True, slots=True)
-class CreatedDocument:
+class CreatedDocument(Struct, frozen=True):
     """The first lines, those that are folded away, and how many come after those."""
 
     lines: tuple[CreatedLine, ...]

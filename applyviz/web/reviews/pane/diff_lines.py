@@ -7,13 +7,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import NamedTuple
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
+from msgspec import Struct
 
 from applyviz.engine.diff.text import DiffLine, Fold, LineState, diff_lines, fold_rows, unify_rows
 from applyviz.engine.diff.text import TextDiffRow as PairedRow
@@ -23,6 +23,7 @@ from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.objects.known_names import SERVER_WRITTEN
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.web.components.owners import OwnerChip, present_owners
@@ -42,8 +43,7 @@ _INSIDE: Mapping[str, str | Promise] = {
 _SIGNS = {"same": "", "changed": "~", "added": "+", "removed": "−", "fold": ""}  # noqa: RUF001 the minus sign is drawn
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(Struct, frozen=True):
     """A line on one side: number, indentation, pieces; `note` says how the text below it is shown."""
 
     number: int
@@ -52,8 +52,7 @@ class Side:
     note: str | Promise = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DiffRow:
+class DiffRow(Struct, frozen=True):
     """One row of the table; `fold` is its text if it replaces hidden rows.
 
     - `has_conflict`: the field that begins here is in conflict with another manager.
@@ -80,8 +79,7 @@ class DiffRow:
         return self.after or self.before
 
 
-@dataclass(frozen=True, slots=True)
-class _Gutter:
+class _Gutter(Struct, frozen=True):
     """The margin of a line: field owners after apply, the line of the manifest, and whether it conflicts."""
 
     owners: Mapping[FieldPath, tuple[OwnerChip, ...]]
@@ -150,8 +148,7 @@ def _present_rows(rows: Iterable[PairedRow | Fold], gutter: _Gutter) -> Iterator
         )
 
 
-@dataclass(frozen=True, slots=True)
-class DiffPage:
+class DiffPage(Struct, frozen=True):
     """Some rows of a diff; `first` counts from 1, `total` counts all rows that are not folded.
 
     - `has_inside`: some text is compared by its own fields.

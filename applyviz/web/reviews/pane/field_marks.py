@@ -6,9 +6,8 @@ there is no last applied value: the first mark says whether the field manager of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from django.utils.functional import Promise
+from msgspec import Struct
 
 from applyviz.engine.explain.three_way import Equality
 from applyviz.engine.objects.values import JSONValue, is_same_json
@@ -18,8 +17,7 @@ from applyviz.web.components.values import ABSENT, Shown, ShowValue, show_value
 _SHAPES = ("a", "b", "c", "d")
 
 
-@dataclass(frozen=True, slots=True)
-class VersionMark:
+class VersionMark(Struct, frozen=True):
     """One version: its name, its shape (`a` to `d`, `none`), and its value, None where the field is absent.
 
     - The mark of who owned the field before has no name and no value; its shape is `owned` or `none`.
@@ -30,8 +28,7 @@ class VersionMark:
     value: Shown | None
 
 
-@dataclass(frozen=True, slots=True)
-class Marks:
+class Marks(Struct, frozen=True):
     """The four marks of a field."""
 
     items: tuple[VersionMark, ...]

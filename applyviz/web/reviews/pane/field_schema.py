@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import FieldPath, render_path
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.schema.model import ListType, MapType
 from applyviz.web.components.badges import Appearance, style_field
 from applyviz.web.components.owners import OwnerChip, is_handed_on, present_owners
@@ -18,24 +19,21 @@ from applyviz.web.components.values import Shown, show_value
 from applyviz.workflow.live.field_details import FieldFacts, PastMove
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaNote:
+class SchemaNote(Struct, frozen=True):
     """One fact about a field."""
 
     label: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Wrote:
+class Wrote(Struct, frozen=True):
     """A field owner and its last write to the object."""
 
     owner: OwnerChip
     time: str
 
 
-@dataclass(frozen=True, slots=True)
-class PastRow:
+class PastRow(Struct, frozen=True):
     """The change of the field by one run."""
 
     at: datetime | None
@@ -54,8 +52,7 @@ class PastRow:
         return is_handed_on(self.owners_before, self.owners_after)
 
 
-@dataclass(frozen=True, slots=True)
-class FieldSchema:
+class FieldSchema(Struct, frozen=True):
     """The details of a field; `has_past`: its history was requested.
 
     - `is_folded`: the history is what counts, and the schema is folded below it.

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from applyviz.engine.diff.masking import is_masked
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason
 from applyviz.engine.explain.three_way import Equality, FourValues, knows_last_applied, read_three_way
 from applyviz.engine.objects.lookups import FieldFinder
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import is_same_json
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.model.plan import PlannedObject

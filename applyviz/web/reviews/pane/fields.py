@@ -6,13 +6,13 @@ Values come from masked versions and are looked up by path.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from typing import NamedTuple
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from msgspec import Struct
 
 from applyviz.engine.diff.structural import is_same_at
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
@@ -74,8 +74,7 @@ FILTER_WORDS: dict[FieldFilter, str | Promise] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class FilterChoice:
+class FilterChoice(Struct, frozen=True):
     """One filter with its number of rows."""
 
     value: str
@@ -84,8 +83,7 @@ class FilterChoice:
     is_current: bool
 
 
-@dataclass(frozen=True, slots=True)
-class FieldRow:
+class FieldRow(Struct, frozen=True):
     """One field as pages, the change record and the API show it.
 
     - `marks` are its versions and which of them agree; `versions` those that have a value of their own.

@@ -6,18 +6,19 @@ The part that two values share is printed once, so that the part that differs is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
+from msgspec import Struct
 
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.explain.surprises import is_surprising
 from applyviz.engine.objects.lookups import FieldFinder
 from applyviz.engine.objects.owners import name_owner
 from applyviz.engine.objects.paths import FieldPath, field
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.risks.sentences import describe_risk
@@ -53,8 +54,7 @@ ROW_FILTER_WORDS: Mapping[RowFilter, str | Promise] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class InlineDiff:
+class InlineDiff(Struct, frozen=True):
     """Two short values: what they share at the beginning, and what differs; None where there is no value."""
 
     shared: str
@@ -62,16 +62,14 @@ class InlineDiff:
     after: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class ResultCard:
+class ResultCard(Struct, frozen=True):
     """One resolution of a conflict with the strip of its result."""
 
     card: ResolutionCard
     strip: FieldStrip
 
 
-@dataclass(frozen=True, slots=True)
-class FlatRow:
+class FlatRow(Struct, frozen=True):
     """One field as a line: `parent` and `leaf` are its path, `move` its values when they are short, `summary` when not.
 
     - `strip`: its drawing in the line; `opened`: the drawing that opening the line shows.

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 
 from django.utils.translation import gettext
+from msgspec import Struct
 
 from applyviz.engine.diff.masking import is_masked
 from applyviz.engine.objects.exchange import APPLY_PATCH, Request
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONValue, is_same_json
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.simulation.kubectl import list_kubectl_writes
@@ -31,8 +32,7 @@ NAME = "kubectl.sh"
 _PATCH_TYPES = {content_type: patch_type.value for patch_type, content_type in CONTENT_TYPES.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class KubectlRow:
+class KubectlRow(Struct, frozen=True):
     """kubectl's command for the same object, and each difference from the plan.
 
     - `command` is None when it contains masked values and cannot be run.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from applyviz.engine.planning.conflicts.file_edits import FilePatch
 
@@ -10,16 +10,14 @@ _TONES = {"+": "add", "-": "remove", "@": "place"}
 _HEAD = 2
 
 
-@dataclass(frozen=True, slots=True)
-class PatchLine:
+class PatchLine(Struct, frozen=True):
     """One line of a patch; `tone` is empty for context."""
 
     text: str
     tone: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PatchView:
+class PatchView(Struct, frozen=True):
     """A displayed patch; without `lines`, `reason` says why there are none and what to change.
 
     - `edited_url`: the whole edited document, "" if it is not kept; `is_whole`: it is all of its file.

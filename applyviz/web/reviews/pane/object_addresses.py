@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from applyviz.engine.risks.model import RiskKind, RiskLevel
 
@@ -12,8 +13,7 @@ if TYPE_CHECKING:
     from applyviz.web.reviews.pane.object_content import ObjectView
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectLinks:
+class ObjectLinks(Struct, frozen=True):
     """The addresses of one object: alone, its history, itself in each view, a field and a risk on its own.
 
     - `conflict`: its row in the list of risks while conflicts block it; `has_comments`: its fields have comments.
@@ -30,8 +30,7 @@ class ObjectLinks:
     lines: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AloneLinks:
+class AloneLinks(Struct, frozen=True):
     """The addresses of an object alone, empty where there is none.
 
     - `page_of` and `part_of`: each view as a page and as its part; a query is added to both.

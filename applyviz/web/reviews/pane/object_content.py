@@ -7,17 +7,18 @@ view; an object alone shows all of it in pages, with filters, displays and versi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from urllib.parse import parse_qsl, urlsplit
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from msgspec import Struct
 
 from applyviz.engine.explain.fields import CHANGING
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.objects.known_names import LAST_APPLIED_PATH
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject
 from applyviz.engine.planning.objects.change_builder import REJECTED
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
@@ -60,8 +61,7 @@ OBJECT_VIEW_WORDS: dict[ObjectView, Text] = {
 SCROLL_VIEWS = (ObjectView.FIELDS, ObjectView.DIFF, ObjectView.YAML)
 
 
-@dataclass(frozen=True, slots=True)
-class AloneChoice:
+class AloneChoice(Struct, frozen=True):
     """The choices in the address of an object shown alone."""
 
     view: ObjectView = ObjectView.FIELDS
@@ -76,8 +76,7 @@ class AloneChoice:
     is_aligned: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DisplayChoice:
+class DisplayChoice(Struct, frozen=True):
     """One display of the diff, or one version of the YAML: its word, and the query that chooses it; "" for none."""
 
     word: Text
@@ -85,8 +84,7 @@ class DisplayChoice:
     is_current: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectContent:
+class ObjectContent(Struct, frozen=True):
     """The content of one view; parts of other views stay empty.
 
     - `template` draws every view but that of the fields; `page` and `part` are the addresses of this view alone, to

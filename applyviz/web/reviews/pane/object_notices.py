@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from django.utils.translation import gettext as _
 
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.conflicts.server_errors import ServerError
 from applyviz.engine.planning.model.plan import LeftOut, Operation, PlannedObject
 from applyviz.engine.risks.autoscaled import AUTOSCALED_FIELD

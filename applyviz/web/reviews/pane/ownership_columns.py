@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 
+from msgspec import Struct
+
 from applyviz.engine.explain.reasons import FieldReason
 from applyviz.engine.objects.owners import Owner, OwnerIdentity
 from applyviz.engine.objects.paths import FieldPath
@@ -15,8 +17,7 @@ from applyviz.web.reviews.pane.fields import render_short
 NAMED = 300
 
 
-@dataclass(frozen=True, slots=True)
-class OwnershipColumn:
+class OwnershipColumn(Struct, frozen=True):
     """One field owner."""
 
     owner: OwnerChip

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from msgspec import Struct
 
 from applyviz.engine.diff.masking import is_masked
 from applyviz.engine.objects.exchange import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Request
@@ -64,8 +64,7 @@ _PLACEHOLDERS: dict[str, Words] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(Struct, frozen=True):
     """A name with its value and meaning."""
 
     name: str
@@ -73,24 +72,21 @@ class Named:
     about: Words = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PlaceholderRow:
+class PlaceholderRow(Struct, frozen=True):
     """A part of the body that is set at run time."""
 
     path: str
     about: Words
 
 
-@dataclass(frozen=True, slots=True)
-class BodyLine:
+class BodyLine(Struct, frozen=True):
     """One line of a body, with its explanation."""
 
     text: str
     about: Words = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     """A text to copy or download: short enough to be printed, or only a file; empty when masked."""
 
     text: str
@@ -103,8 +99,7 @@ class Text:
         return len(self.text) > PRINTED
 
 
-@dataclass(frozen=True, slots=True)
-class SideBySide:
+class SideBySide(Struct, frozen=True):
     """kubectl's counterpart of a request, and its differences from the plan."""
 
     is_equal: bool
@@ -112,8 +107,7 @@ class SideBySide:
     lines: tuple[DiffRow, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RequestRow:
+class RequestRow(Struct, frozen=True):
     """One request as a page shows it; `hidden_lines` of its body are only in the file."""
 
     method: str

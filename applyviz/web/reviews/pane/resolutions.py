@@ -8,7 +8,6 @@ controls.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 
 from django.db.models import Count
@@ -16,6 +15,7 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
+from msgspec import Struct, field
 
 from applyviz.engine.objects.lookups import FieldFinder
 from applyviz.engine.objects.paths import FieldPath, element_value, fields, render_path
@@ -57,8 +57,7 @@ _MEANINGS: dict[ResolutionKind, Text] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ResolutionCard:
+class ResolutionCard(Struct, frozen=True):
     """One resolution option: its result, its effect on the body and the manifest, or why it is impossible."""
 
     resolution: str
@@ -78,8 +77,7 @@ class ResolutionCard:
         return "will" if self.is_forced else "same"
 
 
-@dataclass(frozen=True, slots=True)
-class ConflictRow:
+class ConflictRow(Struct, frozen=True):
     """One open conflict of a field, with the name of its choice in the form; `equality` if the values are equal."""
 
     index: int
@@ -89,8 +87,7 @@ class ConflictRow:
     equality: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerRow:
+class AnswerRow(Struct, frozen=True):
     """The resolution of a field: by whom and when, or by which rule; its manifest edit, and how to undo it."""
 
     path: str
@@ -107,8 +104,7 @@ class AnswerRow:
     patch: PatchView | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ScopeChoice:
+class ScopeChoice(Struct, frozen=True):
     """A selection of several fields: its query and its name for people."""
 
     query: tuple[tuple[str, str], ...]
@@ -120,8 +116,7 @@ class ScopeChoice:
         return "&".join(f"{name}={value}" for name, value in self.query)
 
 
-@dataclass(frozen=True, slots=True)
-class ConflictPage:
+class ConflictPage(Struct, frozen=True):
     """The conflicts of one object; `form_url` is empty for a person who may not resolve.
 
     - `applied`: the fields that a run of this installation last applied to the object, masked.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import DELETIONS, Certainty, Operation, PlannedObject
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.risks.model import LEVELS, RiskKind, RiskLevel
@@ -35,8 +36,7 @@ Text = str | Promise
 _UNCOUNTED = (*DELETIONS, Operation.NOT_FOUND, Operation.ERROR, Operation.LEFT_OUT)  # as a whole, or not at all
 
 
-@dataclass(frozen=True, slots=True)
-class RiskTag:
+class RiskTag(Struct, frozen=True):
     """One risk of an object: its level, its title, and where its sentence is."""
 
     style: Appearance
@@ -44,8 +44,7 @@ class RiskTag:
     url: str
 
 
-@dataclass(frozen=True, slots=True)
-class ViewLink:
+class ViewLink(Struct, frozen=True):
     """One view of the object, or of the scroll; `part` is its address as a part of the page.
 
     - `count` is the number of its entries, None for a view without one.
@@ -58,8 +57,7 @@ class ViewLink:
     count: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AloneHead:
+class AloneHead(Struct, frozen=True):
     """The notes of an object shown alone: how its result was calculated, and what can be done.
 
     - `origin`: where its file comes from, if the plan has several sources or a template in a repository.
@@ -74,8 +72,7 @@ class AloneHead:
     origin_url: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ScrollObject:
+class ScrollObject(Struct, frozen=True):
     """One object with its head; `is_viewed` folds its fields away.
 
     - `must_be_viewed`: an approver must; what was on the screen as a whole then counts as viewed.

@@ -6,17 +6,16 @@ Rule: `engine/planning/model/request_sequence.py`. A write appears with its body
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.model.request_sequence import NOT_FOUND, SequenceStep, StepPurpose, list_sequence
 from applyviz.web.reviews.pane.requests import RequestRow
 
 
-@dataclass(frozen=True, slots=True)
-class SequenceRow:
+class SequenceRow(Struct, frozen=True):
     """One request: a read as a line with its answer, or a write with its `request`.
 
     - `has_calculation`: the calculation follows this read.

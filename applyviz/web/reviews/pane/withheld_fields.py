@@ -6,7 +6,8 @@ Nothing here depends on a live value, so a right and a wrong guess give the same
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.engine.explain.three_way import withhold_three_way
 from applyviz.engine.objects.paths import FieldPath, fields, render_path
@@ -18,8 +19,7 @@ from applyviz.web.components.values import Shown, show_value
 _HOLDERS = ("data", "stringData")
 
 
-@dataclass(frozen=True, slots=True)
-class WithheldRow:
+class WithheldRow(Struct, frozen=True):
     """One entry: its path, the masked value of the manifest (None where it has none), and its strip."""
 
     path: str

@@ -7,10 +7,10 @@ Lines are those of the diff, so that marks and numbers agree with it. Objects ar
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from msgspec import Struct
 
 from applyviz.engine.diff.text import DiffLine, LineState, diff_lines
 from applyviz.engine.objects.values import JSONObject
@@ -34,8 +34,7 @@ _SHUT = "managedFields:"
 PAGE, WIDTH, AROUND, FOLDS_FROM, FOUND = 1_000, 1_000, 2, 4, 200
 
 
-@dataclass(frozen=True, slots=True)
-class TextLine:
+class TextLine(Struct, frozen=True):
     """One line; `opens` begins a part that folds, `closes` is a text with one sign per part that ends with it.
 
     - `is_shut`: the part is folded until the reader opens it; field owners have a page of their own.
@@ -52,8 +51,7 @@ class TextLine:
     is_shut: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """One version as lines; `first` and `last` are those of this page."""
 
     version: str

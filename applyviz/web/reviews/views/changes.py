@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from urllib.parse import urlencode
 
 from django.contrib import messages
@@ -11,6 +10,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import ngettext
 
+from applyviz.engine.objects.structs import replace
 from applyviz.records.models import ObjectChange
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
 from applyviz.web.reviews.forms.scroll import ScrollForm, ViewedForm

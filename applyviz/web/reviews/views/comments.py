@@ -5,16 +5,16 @@ A refused text returns in a form with its error, so that it is not lost.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from msgspec import Struct
 
 from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.structs import replace
 from applyviz.records.models import CollectedComment, Comment, ObjectChange, Plan
 from applyviz.web.components.object_links import link_alone
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
@@ -83,8 +83,7 @@ def add_comment(request: PageRequest, number: int, plan: int) -> HttpResponse:
     return redirect(find_place(made, found, row.position if row is not None else None))
 
 
-@dataclass(frozen=True, slots=True)
-class ShownThread:
+class ShownThread(Struct, frozen=True):
     """A thread of an object, what it is about in words, and whether it is the part that a change sent back."""
 
     thread: CommentThread

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -11,6 +9,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from applyviz.engine.objects.golang import is_digits
+from applyviz.engine.objects.structs import replace
 from applyviz.records.models import ConflictRule
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.reviews.forms.resolutions import RuleForm, RuleNoteForm

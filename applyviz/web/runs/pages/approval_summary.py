@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.utils.formats import date_format
 from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.engine.planning.model.plan import Operation
@@ -26,8 +26,7 @@ from applyviz.workflow.runs import emergency_apply
 _SHOWN = 12
 
 
-@dataclass(frozen=True, slots=True)
-class GivenRow:
+class GivenRow(Struct, frozen=True):
     """One valid approval."""
 
     name: str
@@ -36,8 +35,7 @@ class GivenRow:
     expires_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalForPage:
+class ApprovalForPage(Struct, frozen=True):
     """Required, given and possible approvals.
 
     - `is_spent`: only approvals that a run used, and no policy. `is_closed`: the review takes no more approvals.

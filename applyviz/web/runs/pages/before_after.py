@@ -5,10 +5,9 @@ The common part of two values appears once, and the part that differs is never c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from msgspec import Struct
 
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason
 from applyviz.engine.objects.paths import FieldPath, render_path
@@ -22,8 +21,7 @@ _FIRST = ("image", "replicas", "maxReplicas", "minReplicas", "minAvailable", "ty
 _LONGEST, _SHARED = 32, 5
 
 
-@dataclass(frozen=True, slots=True)
-class BeforeAfter:
+class BeforeAfter(Struct, frozen=True):
     """One line: the common part, the part of each value that differs, and the number of other changes."""
 
     shared: str = ""

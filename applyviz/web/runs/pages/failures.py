@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from msgspec import Struct
 
 from applyviz.records.enums import Outcome
 from applyviz.records.models import ApplyRun, ObjectResult
@@ -29,8 +29,7 @@ SHOWN, MOST = 3, 50
 _DIFFERENCES = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """One box: the object and what happened in the title, then why, line by line."""
 
     style: Appearance
@@ -43,8 +42,7 @@ class Failure:
     restore_url: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class FailureSummary:
+class FailureSummary(Struct, frozen=True):
     """The first failures, and how many others there are; of these, links to the first, and to the list of all."""
 
     shown: tuple[Failure, ...] = ()

@@ -6,12 +6,12 @@ Messages come from the cluster; the worker left out those that may repeat a Secr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.engine.readiness.pods import PodCounts
@@ -33,8 +33,7 @@ SOON, LATER = 5, 30
 """Seconds until an open page asks again: while something is not ready, and when everything is."""
 
 
-@dataclass(frozen=True, slots=True)
-class PodRow:
+class PodRow(Struct, frozen=True):
     """A pod that is not ready, and why in a few words; `message` is the text of the cluster."""
 
     name: str
@@ -42,8 +41,7 @@ class PodRow:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class LiveObjectRow:
+class LiveObjectRow(Struct, frozen=True):
     """One live object; `notes` say what could not be read. A ready object has its last event only."""
 
     kind: str
@@ -59,8 +57,7 @@ class LiveObjectRow:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LivePage:
+class LivePage(Struct, frozen=True):
     """The live objects of a run; `problem` says why none could be read, `note` what the reader has to know."""
 
     rows: tuple[LiveObjectRow, ...]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from msgspec import Struct
 
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import Outcome, RolloutState
@@ -93,8 +93,7 @@ def describe_pods(result: ObjectResult) -> str:
     return f"{text} · {_('%(old)d old serving') % facts}" if facts["old"] else text
 
 
-@dataclass(frozen=True, slots=True)
-class Outage:
+class Outage(Struct, frozen=True):
     """A time without a ready pod."""
 
     start: datetime

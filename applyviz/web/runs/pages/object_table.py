@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Q
 from django.urls import reverse
 from django.utils.translation import ngettext
+from msgspec import Struct
 
 from applyviz.records.enums import Outcome, RolloutState
 from applyviz.records.models import ApplyRun, JournalEntry, ObjectResult
@@ -32,8 +32,7 @@ CALM_SHOWN, SHOWN, MOST = 10, 60, 500
 _CALM = (ObjectState.VERIFIED, ObjectState.UNCHANGED, ObjectState.HIDDEN)
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectRow:
+class ObjectRow(Struct, frozen=True):
     """One object of a run in the list."""
 
     position: int
@@ -49,8 +48,7 @@ class ObjectRow:
     took: str
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectTable:
+class ObjectTable(Struct, frozen=True):
     """The rows, those that need attention first; what is left out, and where all of it is."""
 
     rows: tuple[ObjectRow, ...]

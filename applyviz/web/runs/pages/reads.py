@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from msgspec import Struct
 
 from applyviz.engine.objects.values import JSONObject
 from applyviz.records.models import ApplyRun, JournalEntry
@@ -16,8 +16,7 @@ from applyviz.records.models import ApplyRun, JournalEntry
 _CONFLICT, _TOO_MANY = 409, 429
 
 
-@dataclass(frozen=True, slots=True)
-class ReadLine:
+class ReadLine(Struct, frozen=True):
     """One read; `status` is 0 when no answer came."""
 
     method: str

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 
 from django.core.paginator import Paginator
 from django.urls import reverse
+from msgspec import Struct
 
 from applyviz.records.models import ApplyRun, JournalEntry
 from applyviz.web.runs.pages.reads import ReadLine, choose_tone, present_reads, present_shared_reads
@@ -19,8 +19,7 @@ from applyviz.workflow.plans.live_values import list_hidden_results
 SHOWN = 100
 
 
-@dataclass(frozen=True, slots=True)
-class JournalRow:
+class JournalRow(Struct, frozen=True):
     """One request of the journal."""
 
     sent_at: datetime
@@ -37,8 +36,7 @@ class JournalRow:
     reads: tuple[ReadLine, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RequestsPage:
+class RequestsPage(Struct, frozen=True):
     """The rows of one page, and the addresses of those before and after it.
 
     - `shared`: the reads before the first object, on the first page.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Q
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from msgspec import Struct
 
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning.model.plan import Operation
@@ -49,8 +49,7 @@ ROLLOUT_STYLES: dict[RolloutState, Appearance] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RequestExchange:
+class RequestExchange(Struct, frozen=True):
     """One request of the journal with its answer, and the reads before it."""
 
     method: str
@@ -69,8 +68,7 @@ class RequestExchange:
     reads: tuple[ReadLine, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ResultPane:
+class ResultPane(Struct, frozen=True):
     """The pane of one object in a run; `later_reads` are those after its last request."""
 
     style: Appearance

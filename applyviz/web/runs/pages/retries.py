@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from msgspec import Struct
 
 from applyviz.records.enums import Outcome
 from applyviz.records.models import ApplyRun, ObjectResult
@@ -18,8 +18,7 @@ from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.plans.live_values import list_hidden_results
 
 
-@dataclass(frozen=True, slots=True)
-class RetryOffer:
+class RetryOffer(Struct, frozen=True):
     """A retry: the button, what it would do, or everything that blocks it."""
 
     text: str
@@ -35,8 +34,7 @@ class RetryOffer:
         return bool(self.positions) and not self.blockers
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptRow:
+class AttemptRow(Struct, frozen=True):
     """One further attempt: who began it, when, for how many objects, and how the one before ended."""
 
     number: int

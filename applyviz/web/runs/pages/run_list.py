@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from django.db.models import Q
 from django.db.models.functions import Coalesce
+from msgspec import Struct
 
 from applyviz.web.components.list_filters import ListFilter, match_title, read_number
 from applyviz.web.components.pagers import ListPage, cut_page
@@ -17,8 +17,7 @@ from applyviz.workflow.foundation.access import Person
 _RUN = re.compile(r"run\s*#?\s*([0-9]{1,9})", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class RunList:
+class RunList(Struct, frozen=True):
     """One page of runs; `is_moving` while one of them is not finished."""
 
     page: ListPage[RunRow]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.engine.requests.options import SetAction
@@ -47,8 +47,7 @@ STATE_STYLES: dict[RunState, Appearance] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class TrackStep:
+class TrackStep(Struct, frozen=True):
     """One step of the track: a word, who or how many, and whether it is done, now, bad or next."""
 
     word: str
@@ -57,8 +56,7 @@ class TrackStep:
     glyph: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RunBody:
+class RunBody(Struct, frozen=True):
     """The content below the tabs when all objects are shown."""
 
     failures: FailureSummary
@@ -66,8 +64,7 @@ class RunBody:
     table: ObjectTable
 
 
-@dataclass(frozen=True, slots=True)
-class RunPane:
+class RunPane(Struct, frozen=True):
     """One object instead of all of them; `mark` is another one when it moved."""
 
     position: int
@@ -76,8 +73,7 @@ class RunPane:
     retry: RetryOffer | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Worker:
+class Worker(Struct, frozen=True):
     """One worker that executed the run."""
 
     name: str
@@ -85,8 +81,7 @@ class Worker:
     is_first: bool
 
 
-@dataclass(frozen=True, slots=True)
-class RunPage:
+class RunPage(Struct, frozen=True):
     """The page of a run."""
 
     number: int

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.db.models import Count, Q
 from django.urls import reverse
+from msgspec import Struct
 
+from applyviz.engine.objects.structs import replace
 from applyviz.records.enums import Outcome, RunState
 from applyviz.records.models import ApplyRun, ObjectResult
 from applyviz.web.components.badges import Appearance
@@ -19,8 +20,7 @@ from applyviz.workflow.foundation.access import Visitor
 from applyviz.workflow.plans.live_values import show_plans
 
 
-@dataclass(frozen=True, slots=True)
-class RunRow:
+class RunRow(Struct, frozen=True):
     """One apply run in a list; `done` of `total` objects while it is not finished."""
 
     number: int

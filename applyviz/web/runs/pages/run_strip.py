@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from msgspec import Struct
 
 from applyviz.records.enums import Outcome, OwnerCheck
 from applyviz.records.models import ObjectResult, RolloutSample
@@ -30,8 +30,7 @@ COUNTED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Count:
+class Count(Struct, frozen=True):
     """How many objects are in a state, and their part of the bar."""
 
     style: Appearance
@@ -40,8 +39,7 @@ class Count:
     width: str
 
 
-@dataclass(frozen=True, slots=True)
-class RunStrip:
+class RunStrip(Struct, frozen=True):
     """The counts of what the run writes, and one sentence with the rest: together they are all objects."""
 
     counts: tuple[Count, ...]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date, datetime
 
 from django.urls import reverse
 from django.utils.formats import date_format
 from django.utils.timezone import get_current_timezone_name, localtime
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.engine.risks.model import RiskLevel
@@ -26,8 +26,7 @@ SCHEDULED = "scheduled-start"
 _DASH = "\N{EN DASH}"
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulePage:
+class SchedulePage(Struct, frozen=True):
     """The page that schedules a run: what it waits for now, and why it cannot be scheduled."""
 
     review_number: int
@@ -63,8 +62,7 @@ def present_schedule(plan: Plan, *, for_user: Person) -> SchedulePage:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingStart:
+class WaitingStart(Struct, frozen=True):
     """A scheduled start that waits, in the header of its review.
 
     - `url`: "" for people who cannot cancel it, and where the page itself has the button to cancel.

@@ -6,9 +6,9 @@ Places are percentages of the picture's width, written as texts: a picture that 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 _LAST = 84.0  # what is right of it holds the words beside the last bars
 _DENSE, _AFTER_BREAK = 27.0, 29.5
@@ -18,16 +18,14 @@ _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 60
 _MINUTE = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Tick:
+class Tick(Struct, frozen=True):
     """One moment that the axis names."""
 
     x: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class TimeAxis:
+class TimeAxis(Struct, frozen=True):
     """Seconds since the start as places; `dense` is how long the stretched beginning is, 0 when it is not broken."""
 
     end: float

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db.models import Max, Min
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import RolloutState
@@ -40,8 +40,7 @@ _OPEN_ENDED = (RolloutState.WAITING, RolloutState.GIVEN_UP)
 Span = tuple[datetime, datetime | None]
 
 
-@dataclass(frozen=True, slots=True)
-class TimelineBar:
+class TimelineBar(Struct, frozen=True):
     """One rectangle: a request (`rq`), a rollout (`ro`, `rok`, `rbad`), an outage (`down`), or what waits (`wait`)."""
 
     css: str
@@ -53,8 +52,7 @@ class TimelineBar:
     url: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(Struct, frozen=True):
     """A few words in the picture, with a mark before them; `is_left` ends them at `x`."""
 
     x: str
@@ -66,8 +64,7 @@ class Words:
     css: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Wave:
+class Wave(Struct, frozen=True):
     """One step for readers of a small screen: when it ran, on the axis, and what became of its objects."""
 
     name: str
@@ -77,8 +74,7 @@ class Wave:
     width: str
 
 
-@dataclass(frozen=True, slots=True)
-class RunTimeline:
+class RunTimeline(Struct, frozen=True):
     """The whole picture; all places are percentages or pixels, written as texts."""
 
     height: str

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.urls import reverse
+from msgspec import Struct
 
 from applyviz.engine.objects.values import JSONValue
 from applyviz.records.models import AccountLink, Grant, PendingChange, Team
@@ -18,8 +18,7 @@ from applyviz.workflow.people import humans as people
 from applyviz.workflow.people.teams import Scope
 
 
-@dataclass(frozen=True, slots=True)
-class GrantRow:
+class GrantRow(Struct, frozen=True):
     """One grant in force."""
 
     pk: int
@@ -32,8 +31,7 @@ class GrantRow:
     is_sole: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PersonRow:
+class PersonRow(Struct, frozen=True):
     """One account with its roles."""
 
     name: str
@@ -46,8 +44,7 @@ class PersonRow:
     same_as: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TeamRow:
+class TeamRow(Struct, frozen=True):
     """One team with its members."""
 
     slug: str
@@ -127,8 +124,7 @@ def present_teams(found: Iterable[Team], *, for_user: Visitor, has_grants: bool)
     )
 
 
-@dataclass(frozen=True, slots=True)
-class PendingRow:
+class PendingRow(Struct, frozen=True):
     """One change that waits for a second administrator; `blocker` says why this person cannot confirm it."""
 
     number: int

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 
@@ -11,10 +10,12 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.engine.diff.free_form import diff_free
 from applyviz.engine.objects.kinds import EVERY_KIND
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.risks.model import KINDS
 from applyviz.engine.schema.walk import MISSING
@@ -29,8 +30,7 @@ from applyviz.workflow.policies.rules import OnFailure, PolicyRules
 from applyviz.workflow.policies.windows import Freeze, find_closed, find_opening
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyRow:
+class PolicyRow(Struct, frozen=True):
     """One policy in the list."""
 
     slug: str
@@ -47,8 +47,7 @@ class PolicyRow:
     is_in_force: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class FreezeRow:
+class FreezeRow(Struct, frozen=True):
     """A freeze in the calendar; start and end are local times of its zone."""
 
     policy: str
@@ -61,8 +60,7 @@ class FreezeRow:
     is_over: bool
 
 
-@dataclass(frozen=True, slots=True)
-class WindowRow:
+class WindowRow(Struct, frozen=True):
     """The times when plans may run under one policy, and whether they may now."""
 
     policy: str
@@ -72,8 +70,7 @@ class WindowRow:
     opens: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Struct, frozen=True):
     """The requirements of a policy for one plan."""
 
     title: str

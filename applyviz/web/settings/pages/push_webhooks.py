@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from msgspec import Struct
 
 from applyviz.records.git_enums import ForgeKind, PushResult
 from applyviz.records.models import PushDelivery, PushWebhook
@@ -38,8 +38,7 @@ STEPS: dict[ForgeKind, str | Promise] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PushWebhookRow:
+class PushWebhookRow(Struct, frozen=True):
     """One push webhook without its secret; `last` is the result of its last delivery."""
 
     pk: int
@@ -53,8 +52,7 @@ class PushWebhookRow:
     last_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class PushDeliveryRow:
+class PushDeliveryRow(Struct, frozen=True):
     """One delivery and its result."""
 
     style: Appearance

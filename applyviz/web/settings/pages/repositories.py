@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from msgspec import Struct
 
 from applyviz.records.git_enums import CredentialKind
 from applyviz.records.models import RepositoryCredential
@@ -19,16 +19,14 @@ _WORKS = Appearance("✓", gettext_lazy("works"), "add")
 _FAILS = Appearance("×", gettext_lazy("failed"), "remove")  # noqa: RUF001 the cross is drawn
 
 
-@dataclass(frozen=True, slots=True)
-class HostKeyRow:
+class HostKeyRow(Struct, frozen=True):
     """One pinned host key."""
 
     kind: str
     fingerprint: str
 
 
-@dataclass(frozen=True, slots=True)
-class CredentialRow:
+class CredentialRow(Struct, frozen=True):
     """One credential; `error` is what the last test said."""
 
     pk: int

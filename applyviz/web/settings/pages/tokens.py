@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from msgspec import Struct
 
 from applyviz import clock
 from applyviz.records.enums import TokenScope
@@ -23,8 +23,7 @@ SCOPES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class TokenRow:
+class TokenRow(Struct, frozen=True):
     """One token."""
 
     pk: int
@@ -41,8 +40,7 @@ class TokenRow:
     can_revoke: bool
 
 
-@dataclass(frozen=True, slots=True)
-class AccountRow:
+class AccountRow(Struct, frozen=True):
     """One service account with its roles."""
 
     name: str
@@ -52,8 +50,7 @@ class AccountRow:
     is_active: bool
 
 
-@dataclass(frozen=True, slots=True)
-class MappingRow:
+class MappingRow(Struct, frozen=True):
     """One mapping."""
 
     pk: int

@@ -7,7 +7,8 @@ values look equal here, and whether one changes is what the plan itself says.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.engine.diff.marks import is_masked, remove_tags
 from applyviz.engine.objects.accessors import as_mapping
@@ -23,8 +24,7 @@ MOST_COMPARED = 100
 """The largest number of objects whose manifests are compared line by line."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadManifest:
+class ReadManifest(Struct, frozen=True):
     """The manifest of one object as a plan read it, masked and without tags, and its position in the source."""
 
     ref: ObjectRef
@@ -32,8 +32,7 @@ class ReadManifest:
     content: JSONObject
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestDifference:
+class ManifestDifference(Struct, frozen=True):
     """An object whose manifest differs; a side is None where the source did not have it."""
 
     before: ReadManifest | None
@@ -47,8 +46,7 @@ class ManifestDifference:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestDifferences:
+class ManifestDifferences(Struct, frozen=True):
     """The objects that differ, in the order of the newer plan, then those that it lacks; `more` are not listed.
 
     - `holds_masked`: some value of the source is masked, so that it may differ unseen.

@@ -2,14 +2,13 @@
 
 # ruff: noqa: RUF001 - drawn characters are what is compared
 
-from dataclasses import replace
-
 import pytest
 
 from applyviz.engine.diff import text as text_diff
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.objects import paths
 from applyviz.engine.objects.owners import Owner
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation, Versions
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.web.components import values

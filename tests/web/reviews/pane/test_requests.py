@@ -1,12 +1,11 @@
 """Requests as pages show them: named holes, explained directives, and what curl and kubectl would be told."""
 
-from dataclasses import replace
-
 import pytest
 import yaml
 
 from applyviz.engine.objects import paths
 from applyviz.engine.objects.exchange import APPLY_PATCH, STRATEGIC_MERGE_PATCH, Placeholder, Request
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.web.reviews.pane.kubectl import present_requests, write_command
 from applyviz.web.reviews.pane.requests import present_request

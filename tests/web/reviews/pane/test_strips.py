@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
 from django.template.loader import render_to_string
 
 from applyviz.engine.explain.three_way import MergeOutcome, Station, ThreeWay, Winner, withhold_three_way
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Versions
 from applyviz.engine.planning.objects.live_values import withhold_live
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions

@@ -1,11 +1,10 @@
 """Values of the versions of an object as text, each written once."""
 
-from dataclasses import replace
-
 import pytest
 
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.objects import paths
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import clone
 from applyviz.engine.planning.model.plan import Versions
 from applyviz.engine.requests.options import ApplyOptions

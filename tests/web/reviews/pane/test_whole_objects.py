@@ -1,13 +1,12 @@
 """What the pane says of objects that change as a whole, not at all, or only in who owns their fields."""
 
-from dataclasses import replace
-
 import pytest
 
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import fields
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Certainty, Operation, Versions
 from applyviz.engine.planning.objects.change_builder import REJECTED
 from applyviz.web.reviews.pane.fields import FieldFilter

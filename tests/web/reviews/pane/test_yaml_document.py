@@ -1,7 +1,6 @@
 """One version of an object as lines: marked, folded, in pages, searched."""
 
-from dataclasses import replace
-
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Versions
 from applyviz.web.reviews.pane.yaml_document import PAGE, present_document
 from tests.web import builders

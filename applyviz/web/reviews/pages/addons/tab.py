@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
@@ -13,8 +14,7 @@ from applyviz.web.reviews.pages.object_offers import present_addon_offers
 from applyviz.web.reviews.pages.plan_context import PlanContext, link_objects
 
 
-@dataclass(frozen=True, slots=True)
-class AddonObject:
+class AddonObject(Struct, frozen=True):
     """One object of an addon."""
 
     style: Appearance
@@ -24,8 +24,7 @@ class AddonObject:
     url: str
 
 
-@dataclass(frozen=True, slots=True)
-class AddonGroup:
+class AddonGroup(Struct, frozen=True):
     """One addon of the channel and its objects, in the order of the plan; `offers` choose for the next plan."""
 
     row: AddonRow
@@ -33,8 +32,7 @@ class AddonGroup:
     offers: tuple[PostAction, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class AddonsTab:
+class AddonsTab(Struct, frozen=True):
     """The addons that the plan applies or cannot plan, and the skipped ones.
 
     - `others`: the objects of manifests that no addon names.

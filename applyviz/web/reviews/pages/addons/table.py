@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from msgspec import Struct
 
 from applyviz.engine.channels.model import (
     SYSTEM_GENERATION,
@@ -35,8 +35,7 @@ ADDON_STYLES: dict[AddonAction, Appearance] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class AddonRow:
+class AddonRow(Struct, frozen=True):
     """One entry of the channel; `installed` and `offered` are the version, the id and the beginning of the hash.
 
     - `where`: file and line of the entry, "" for an addon that the channel does not list.
@@ -55,8 +54,7 @@ class AddonRow:
     is_skipped: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ChannelTable:
+class ChannelTable(Struct, frozen=True):
     """The channel and its rows."""
 
     location: str

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from django.urls import reverse
+from msgspec import Struct
 
 from applyviz.records.enums import ReviewState
 from applyviz.records.models import Review
@@ -19,16 +19,14 @@ SEARCHED = 9
 """A list of more people than this has a field to find a name."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewerList:
+class ReviewerList(Struct, frozen=True):
     """The people to choose from, those who were asked first, and the number of those that are not listed."""
 
     rows: tuple[ReviewerRow, ...]
     more: int
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewersPage:
+class ReviewersPage(Struct, frozen=True):
     """The page, or the sheet beside the review; `people_url` is where an administrator gives people the role."""
 
     review_number: int

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from urllib.parse import urlencode
+
+from msgspec import Struct
+
+from applyviz.engine.objects.structs import replace
 
 _LONGEST = 253
 
 
-@dataclass(frozen=True, slots=True)
-class GraphChoice:
+class GraphChoice(Struct, frozen=True):
     """The query of the tab.
 
     - `node`: whose reach is drawn, as `NodeNames` names it; `opened`: the group of a large plan that is opened.

@@ -9,8 +9,10 @@ kind are one until the kind is opened.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
 
+from msgspec import Struct
+
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.graph import GraphEdge, GraphNode
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.references.model import ReferenceKind
@@ -26,8 +28,7 @@ _ANY = "*"
 _SILENT = frozenset((ReferenceKind.GOVERNING_SERVICE,))
 
 
-@dataclass(frozen=True, slots=True)
-class ShownGraph:
+class ShownGraph(Struct, frozen=True):
     """The nodes and edges that are drawn; edges name nodes by number, also where they are folded."""
 
     nodes: tuple[ShownNode, ...]

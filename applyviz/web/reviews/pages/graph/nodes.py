@@ -7,8 +7,10 @@ scale, protect or limit a workload are docked at it. All other objects are liste
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 
+from msgspec import Struct
+
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.graph import GraphEdge, GraphNode, PlanGraph
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.references.model import ReferenceKind
@@ -33,8 +35,7 @@ _QUIET = (Operation.UNCHANGED, Operation.WITHHELD)
 _UNRATED = (Operation.UNCHANGED, Operation.ERROR, Operation.LEFT_OUT, Operation.WITHHELD)
 
 
-@dataclass(frozen=True, slots=True)
-class ShownNode:
+class ShownNode(Struct, frozen=True):
     """One node; `number` is its place in the graph.
 
     - `operation`: None of a live neighbor, of what is missing and of a group; `column`: None below the picture.

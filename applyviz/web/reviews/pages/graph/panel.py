@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz.engine.objects.golang import is_digits
 from applyviz.engine.planning.model.graph import GraphEdge
@@ -22,8 +22,7 @@ MOST = 30
 _LIVE = Appearance("·", _("live"), "calm")
 
 
-@dataclass(frozen=True, slots=True)
-class PanelRow:
+class PanelRow(Struct, frozen=True):
     """One other object, and what there is to say of the reference."""
 
     style: Appearance
@@ -32,8 +31,7 @@ class PanelRow:
     url: str
 
 
-@dataclass(frozen=True, slots=True)
-class PanelList:
+class PanelList(Struct, frozen=True):
     """One list of the panel; `total` counts what is left out too."""
 
     title: str
@@ -41,8 +39,7 @@ class PanelList:
     total: int
 
 
-@dataclass(frozen=True, slots=True)
-class Panel:
+class Panel(Struct, frozen=True):
     """The chosen object."""
 
     style: Appearance
@@ -53,8 +50,7 @@ class Panel:
     lists: tuple[PanelList, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LegendRow:
+class LegendRow(Struct, frozen=True):
     """One entry of the legend: `style` is that of a line or a node."""
 
     style: str

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz.engine.layout.drawing import Drawing, draw
 from applyviz.engine.layout.model import COLUMNS, PICTURE, WIDTH, Box, Line
@@ -32,8 +32,7 @@ _BACKWARD = frozenset((ReferenceKind.INSTANCE, ReferenceKind.OWNER))
 _RANK = ("exists", "live", "optional", "new", "stale", "dangling", "reach")
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnNode:
+class DrawnNode(Struct, frozen=True):
     """The drawing of one node; its texts have a fixed distance from `x`, `y`.
 
     - `filled` is the width of its filled part, `mark` the sign at its end: of the graph of a run.
@@ -57,8 +56,7 @@ class DrawnNode:
     mark: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnDock:
+class DrawnDock(Struct, frozen=True):
     """One object that is docked at a workload."""
 
     label: str
@@ -70,8 +68,7 @@ class DrawnDock:
     style: str
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnLine:
+class DrawnLine(Struct, frozen=True):
     """One line between two nodes; `style` is its tone."""
 
     path: str
@@ -80,8 +77,7 @@ class DrawnLine:
     target: int
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnGraph:
+class DrawnGraph(Struct, frozen=True):
     """The whole picture; `band` is the height at which what nothing leads to begins, 0 without it.
 
     - `groups`: where each namespace begins, with its name; none where there is only one.
@@ -166,8 +162,7 @@ def _name_style(shown: ShownNode, reach: set[int], chosen: int | None) -> str:
     return " ".join(words)
 
 
-@dataclass(frozen=True, slots=True)
-class Painter:
+class Painter(Struct, frozen=True):
     """The context of the drawing: the chosen node, the nodes that it reaches, and the links of nodes."""
 
     reach: set[int]

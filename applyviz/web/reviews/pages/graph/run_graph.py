@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from django.urls import reverse
+from msgspec import Struct
 
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.graph import PlanGraph
 from applyviz.records.models import ApplyRun, ObjectResult
 from applyviz.web.components.badges import Appearance
@@ -40,8 +41,7 @@ _LEGEND = (
 _IF_ANY = (ObjectState.APPLYING, ObjectState.STALE, ObjectState.LEFT_OUT, ObjectState.HIDDEN)
 
 
-@dataclass(frozen=True, slots=True)
-class StateRow:
+class StateRow(Struct, frozen=True):
     """One object of the run in the table: its state, and what it refers to."""
 
     name: str
@@ -51,8 +51,7 @@ class StateRow:
     targets: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class StateLegend:
+class StateLegend(Struct, frozen=True):
     """One state, how a node in it looks, and how many objects have it."""
 
     css: str
@@ -60,8 +59,7 @@ class StateLegend:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenState:
+class ChosenState(Struct, frozen=True):
     """The chosen object in the panel."""
 
     name: str
@@ -71,8 +69,7 @@ class ChosenState:
     url: str
 
 
-@dataclass(frozen=True, slots=True)
-class RunGraph:
+class RunGraph(Struct, frozen=True):
     """The tab; without `rows` the plan of the run has no graph."""
 
     run: RunPage

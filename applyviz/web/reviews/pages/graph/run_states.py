@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from msgspec import Struct
 
 from applyviz.engine.layout.drawing import Drawing
 from applyviz.engine.layout.model import WIDTH
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import Outcome
 from applyviz.records.models import ObjectResult
@@ -33,8 +34,7 @@ _CLASSES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class NodeState:
+class NodeState(Struct, frozen=True):
     """The state of one object or of a group: its words, its part of ready pods (of 1), and its mark."""
 
     state: ObjectState
@@ -113,8 +113,7 @@ def _sum_up(members: Sequence[NodeState]) -> NodeState | None:
     return NodeState(state, f"{text} · {counts[state]} {OBJECT_STATE_STYLES[state].word}")
 
 
-@dataclass(frozen=True, slots=True)
-class RunPainter(Painter):
+class RunPainter(Painter, frozen=True):
     """The painter of a run: nodes have the color of their state; those that the run does not write stay calm.
 
     - `nodes` are all nodes of the plan, of which a group sums up its members.

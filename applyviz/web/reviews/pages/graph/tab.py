@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from msgspec import Struct
 
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.graph import GraphEdge, PlanGraph
 from applyviz.engine.references.resolving import EdgeState
 from applyviz.web.components.object_links import link_change
@@ -22,8 +23,7 @@ from applyviz.web.reviews.pages.plan_context import PlanContext
 from applyviz.workflow.plans.plan_details import read_graph
 
 
-@dataclass(frozen=True, slots=True)
-class Switch:
+class Switch(Struct, frozen=True):
     """One switch above the picture: where it leads, and whether it is on."""
 
     word: str
@@ -31,8 +31,7 @@ class Switch:
     is_on: bool
 
 
-@dataclass(frozen=True, slots=True)
-class GraphTab:
+class GraphTab(Struct, frozen=True):
     """The tab: the picture or the table; without both there is nothing to draw yet."""
 
     is_table: bool = False

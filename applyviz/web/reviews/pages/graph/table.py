@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.engine.planning.model.graph import GraphEdge
 from applyviz.web.reviews.pages.graph.nodes import ShownNode
@@ -14,8 +15,7 @@ from applyviz.web.reviews.pages.graph.words import describe_node, name_node
 PER_PAGE = 100
 
 
-@dataclass(frozen=True, slots=True)
-class TableRow:
+class TableRow(Struct, frozen=True):
     """One reference."""
 
     source: str
@@ -28,8 +28,7 @@ class TableRow:
     effect: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReferenceTable:
+class ReferenceTable(Struct, frozen=True):
     """One page of references; `first` and `last` count from 1."""
 
     rows: tuple[TableRow, ...]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from msgspec import Struct
 
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.planning.model.owner_map import ObjectOwners, OwnerConflict, OwnerShare
@@ -20,8 +20,7 @@ _INDENT, _LETTER = 9, 6.4
 _FIELD = 11
 
 
-@dataclass(frozen=True, slots=True)
-class BarSegment:
+class BarSegment(Struct, frozen=True):
     """A part of a bar; `style` says what becomes of its fields."""
 
     x: int
@@ -29,8 +28,7 @@ class BarSegment:
     style: str
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(Struct, frozen=True):
     """A text beside a bar."""
 
     x: int
@@ -38,8 +36,7 @@ class Label:
     is_strong: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Arrow:
+class Arrow(Struct, frozen=True):
     """A handover from column to column; `y` is its line, `head` the direction of its point."""
 
     path: str
@@ -49,16 +46,14 @@ class Arrow:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
+class Split(Struct, frozen=True):
     """A conflict: what the manifest wants beside what is live."""
 
     x: int
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnRow:
+class DrawnRow(Struct, frozen=True):
     """One row; `label` says all of it in words."""
 
     bars: tuple[BarSegment, ...]

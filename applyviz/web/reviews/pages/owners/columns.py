@@ -7,7 +7,8 @@ More than seven are drawn together.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from applyviz.engine.objects.owners import describe_write
 from applyviz.engine.planning.model.owner_map import ObjectOwners, OwnerShare
@@ -16,8 +17,7 @@ MOST = 7
 WIDTH = 176
 
 
-@dataclass(frozen=True, slots=True)
-class ManagerColumn:
+class ManagerColumn(Struct, frozen=True):
     """One field manager; the last column may stand for several (`others`). `url`: all fields that it owns."""
 
     manager: str
@@ -38,8 +38,7 @@ def _identify(share: OwnerShare) -> tuple[str, str, str]:
     return share.manager, share.operation, share.subresource
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
+class Columns(Struct, frozen=True):
     """All columns, and which of them each share belongs to."""
 
     found: tuple[ManagerColumn, ...]

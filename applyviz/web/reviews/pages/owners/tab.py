@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from msgspec import Struct
 
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.owner_map import ObjectOwners, OwnerShare
 from applyviz.engine.planning.model.plan import DELETIONS, Operation
 from applyviz.records.models import ObjectChange
@@ -23,8 +24,7 @@ FEW, MOST = 8, 200
 _CONFLICTS, _HANDOVER, _GAINED, _NEW, _DELETED, _SAME = range(6)
 
 
-@dataclass(frozen=True, slots=True)
-class OwnerRow:
+class OwnerRow(Struct, frozen=True):
     """One object; `cells` are its numbers by column, for the table."""
 
     style: Appearance
@@ -38,8 +38,7 @@ class OwnerRow:
     is_conflict: bool
 
 
-@dataclass(frozen=True, slots=True)
-class OwnerGroup:
+class OwnerGroup(Struct, frozen=True):
     """Objects of which the same is to be said; `total` counts those that are left out too."""
 
     title: str
@@ -52,8 +51,7 @@ class OwnerGroup:
         return self.total - len(self.rows)
 
 
-@dataclass(frozen=True, slots=True)
-class OwnersTab:
+class OwnersTab(Struct, frozen=True):
     """The map, or the tree of one object; with one field manager a sentence says it all."""
 
     groups: tuple[OwnerGroup, ...] = ()

@@ -8,15 +8,17 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from msgspec import Struct
 
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.objects.known_names import NAMING
 from applyviz.engine.objects.lookups import ABSENT
 from applyviz.engine.objects.paths import element_value
+from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.records.models import ObjectChange
@@ -35,8 +37,7 @@ _FIRST = ("f:apiVersion", "f:kind", "f:metadata")
 _IDENTITY = NAMING | {("f:metadata",)}
 
 
-@dataclass(frozen=True, slots=True)
-class TreeLine:
+class TreeLine(Struct, frozen=True):
     """One line; `style` says what becomes of it, `folded` how many lines it stands for."""
 
     text: str
@@ -50,8 +51,7 @@ class TreeLine:
     folded: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ManagerCount:
+class ManagerCount(Struct, frozen=True):
     """One owner of the object, with its fields before and after."""
 
     owner: OwnerChip
@@ -59,8 +59,7 @@ class ManagerCount:
     after: int
 
 
-@dataclass(frozen=True, slots=True)
-class OwnerTree:
+class OwnerTree(Struct, frozen=True):
     """The tree and its side panel."""
 
     style: Appearance

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from applyviz.engine.diff.masking import is_masked
 from applyviz.engine.explain.reasons import FieldOperation
@@ -34,8 +35,7 @@ _CHUNK = 100
 _OWNERS = "metadata.managedFields"
 
 
-@dataclass(frozen=True, slots=True)
-class FieldLine:
+class FieldLine(Struct, frozen=True):
     """One field: its values are cut to `LONGEST` characters, "" where there is none or it is masked."""
 
     path: str

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 from django.urls import reverse
+from msgspec import Struct
 
 from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import ObjectChange, Plan
@@ -30,8 +30,7 @@ MOST_PLANS, MOST_OBJECTS, MOST_READ = 100, 2_000, 40
 _PART = re.compile(r"[A-Za-z0-9_-]{2,}")
 
 
-@dataclass(frozen=True, slots=True)
-class FieldHit:
+class FieldHit(Struct, frozen=True):
     """One field of a plan of an open review; values are masked.
 
     - `is_kept`: it stays, so that both values are one.

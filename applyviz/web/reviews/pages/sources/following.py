@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from msgspec import Struct
 
 from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.git_enums import EditorRole, FollowEnd, FollowOutcome
@@ -33,8 +33,7 @@ _LISTED, _NAMED = 20, 3
 Text = str | Promise
 
 
-@dataclass(frozen=True, slots=True)
-class PushRow:
+class PushRow(Struct, frozen=True):
     """One push that a git host reported."""
 
     short: str
@@ -43,8 +42,7 @@ class PushRow:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class EditorRow:
+class EditorRow(Struct, frozen=True):
     """One person behind the commits of the plan; `accounts` is empty if no account matches."""
 
     name: str
@@ -55,8 +53,7 @@ class EditorRow:
     identity: str
 
 
-@dataclass(frozen=True, slots=True)
-class EditorTable:
+class EditorTable(Struct, frozen=True):
     """The people behind the commits of a plan, since when they count, and what is not known of them."""
 
     plan_number: int
@@ -65,8 +62,7 @@ class EditorTable:
     unknown: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class FollowState:
+class FollowState(Struct, frozen=True):
     """The state of following, for the card and the page; addresses are empty where this person may not act.
 
     - `is_busy`: a push waits or is fetched, so that the page asks again.
@@ -93,8 +89,7 @@ class FollowState:
     url: str
 
 
-@dataclass(frozen=True, slots=True)
-class FollowPage:
+class FollowPage(Struct, frozen=True):
     """The page about following; `offer` is the branch that can be followed, `obstacle` why none can.
 
     - `plan`: the number of the plan that the branch is of.

@@ -7,9 +7,9 @@ problem too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz.engine.manifests.documents import ParsedFile
 from applyviz.engine.objects.errors import SourceError
@@ -23,16 +23,14 @@ from applyviz.workflow.plans.intake import ReviewInput, UnreadSourcesError, read
 from applyviz.workflow.plans.source_mix import CHART_FILE, DuplicateObjectsError
 
 
-@dataclass(frozen=True, slots=True)
-class FoundObject:
+class FoundObject(Struct, frozen=True):
     """A parsed object."""
 
     kind: str
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class FoundProblem:
+class FoundProblem(Struct, frozen=True):
     """A document that could not be parsed, with its location.
 
     - `words`: those of kubectl, where `reason` says what to do instead.
@@ -43,8 +41,7 @@ class FoundProblem:
     words: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadSource:
+class ReadSource(Struct, frozen=True):
     """Everything read from the input; `is_read` is false if the worker parses it."""
 
     bundle: SourceBundle

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from applyviz.engine.channels.model import ChannelPlan
 from applyviz.engine.objects.paths import FieldPath, render_path
@@ -86,8 +87,7 @@ _WORDS: Mapping[str, Mapping[str, str | Promise]] = {
 _OBJECTS = frozenset({"replacement.objects", "left_out"})
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectDifference:
+class ObjectDifference(Struct, frozen=True):
     """A difference of the plans as a whole: source, mode, field manager, resolutions."""
 
     label: str | Promise
@@ -97,12 +97,11 @@ class ObjectDifference:
 
 def list_values(options: ApplyOptions) -> Iterator[tuple[str, object]]:
     """Yield every option with its name; an option with parts yields one entry per part."""
-    for one in fields(options):
-        value = getattr(options, one.name)
+    for name, value in asdict(options).items():
         if isinstance(value, (Prune, Replacement)):
-            yield from ((f"{one.name}.{part.name}", getattr(value, part.name)) for part in fields(value))
+            yield from ((f"{name}.{part}", chosen) for part, chosen in asdict(value).items())
         else:
-            yield one.name, value
+            yield name, value
 
 
 def _name_object(name: str) -> str:

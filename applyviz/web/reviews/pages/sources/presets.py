@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlencode, urlsplit
 
@@ -11,6 +10,7 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
+from msgspec import Struct
 
 from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode, PruneMode
 from applyviz.records.enums import Applier
@@ -57,8 +57,7 @@ LABELS: dict[str, str | Promise] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PresetCard:
+class PresetCard(Struct, frozen=True):
     """A preset as authors see it: where its manifests come from (`brings`, "" for files) and what it chooses.
 
     - `needs_cluster`: the author chooses the cluster.
@@ -72,8 +71,7 @@ class PresetCard:
     needs_cluster: bool
 
 
-@dataclass(frozen=True, slots=True)
-class PresetRow:
+class PresetRow(Struct, frozen=True):
     """One preset of the list."""
 
     card: PresetCard
@@ -86,8 +84,7 @@ class PresetRow:
     use_url: str
 
 
-@dataclass(frozen=True, slots=True)
-class PresetChange:
+class PresetChange(Struct, frozen=True):
     """One option that a review changed from its preset; `before` is "" where this person may not see the preset."""
 
     label: str

@@ -6,12 +6,12 @@ An address is shown without its query: signed links hold a credential there, and
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from msgspec import Struct
 
 from applyviz.engine.objects.values import JSONObject
 from applyviz.records.models import Plan, SourceRevision
@@ -27,8 +27,7 @@ MOST_FILES = 200
 _PAGES = {"github.com": "", "gitlab.com": "/-"}
 
 
-@dataclass(frozen=True, slots=True)
-class FileOrigin:
+class FileOrigin(Struct, frozen=True):
     """One file of a source, and where it comes from.
 
     - `method`: how it came, in few words, without what it came from.
@@ -45,8 +44,7 @@ class FileOrigin:
     fetched_at: object = None
 
 
-@dataclass(frozen=True, slots=True)
-class GitOrigin:
+class GitOrigin(Struct, frozen=True):
     """The commit that manifests were taken from, as pages show it.
 
     - `url` and `commit_url` are links; the latter only on hosts whose pages are known.
@@ -64,8 +62,7 @@ class GitOrigin:
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class ChartOrigin:
+class ChartOrigin(Struct, frozen=True):
     """The chart that manifests were rendered from, as pages show it.
 
     - `source` is where the chart came from, `digest` the SHA-256 of its archive; `notes` and `warnings`, which are
@@ -87,8 +84,7 @@ class ChartOrigin:
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class FileOrigins:
+class FileOrigins(Struct, frozen=True):
     """The first files of a source in their order; `more` are not listed.
 
     - `git`: the commit that they came from; `chart`: the chart that they were rendered from.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
 from django.urls import reverse
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from msgspec import Struct
 
 from applyviz.engine.objects.errors import SourcePosition
 from applyviz.records.enums import PlanState
@@ -25,8 +25,7 @@ from applyviz.workflow.plans.source_runs.same_source import ComparedSource, find
 _LISTED = 50
 
 
-@dataclass(frozen=True, slots=True)
-class CommitRow:
+class CommitRow(Struct, frozen=True):
     """One commit; `url` is its page on a known host."""
 
     commit: str
@@ -37,8 +36,7 @@ class CommitRow:
     date: object
 
 
-@dataclass(frozen=True, slots=True)
-class FactChange:
+class FactChange(Struct, frozen=True):
     """One fact of a chart, or one address: what it was at the run, and what it is now; None where it was not there."""
 
     name: str
@@ -46,8 +44,7 @@ class FactChange:
     after: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class SourceChangesCard:
+class SourceChangesCard(Struct, frozen=True):
     """The changes of one source since its last run; of a repository with the commits and the files that they changed.
 
     - `facts`: what differs in the facts of a chart or in the addresses of links.
@@ -70,8 +67,7 @@ class SourceChangesCard:
     compare_url: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LineOrigin:
+class LineOrigin(Struct, frozen=True):
     """A line of a file in a repository, and the commit that last changed it, None if it is older than those known.
 
     - `is_compared`: False if the line repeats others so often that it was not compared with all of them.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import groupby
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from applyviz.records.enums import PlanState
 from applyviz.records.models import Plan
@@ -17,8 +17,7 @@ from applyviz.workflow.plans.source_runs.manifests import ManifestDifference, Ma
 from applyviz.workflow.plans.source_runs.same_source import ComparedSource, find_last_run, list_compared
 
 
-@dataclass(frozen=True, slots=True)
-class SourceDiffObject:
+class SourceDiffObject(Struct, frozen=True):
     """One object whose manifest differs; `note` says that it is new or removed, "" for a changed one."""
 
     kind: str
@@ -29,16 +28,14 @@ class SourceDiffObject:
     rows: tuple[DiffRow, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SourceDiffFile:
+class SourceDiffFile(Struct, frozen=True):
     """One file of the source with its changed objects."""
 
     name: str
     objects: tuple[SourceDiffObject, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SourceDiff:
+class SourceDiff(Struct, frozen=True):
     """The changed files; `more` objects are not listed, `holds_masked`: some values are masked."""
 
     review_number: int

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from msgspec import Struct
 
 from applyviz.engine.objects.values import JSONValue
 from applyviz.records.models import Plan
@@ -24,8 +24,7 @@ MOST_OBJECTS = 500
 Row = tuple[int, str, str, str, JSONValue]
 
 
-@dataclass(frozen=True, slots=True)
-class ChainObject:
+class ChainObject(Struct, frozen=True):
     """One object: where in its file it was read, and its page."""
 
     where: str
@@ -35,8 +34,7 @@ class ChainObject:
     url: str
 
 
-@dataclass(frozen=True, slots=True)
-class ChainFile:
+class ChainFile(Struct, frozen=True):
     """One file with its origin and its objects; `origin` is None for a file that the plan no longer lists."""
 
     name: str
@@ -45,8 +43,7 @@ class ChainFile:
     objects: tuple[ChainObject, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class VisitorChain:
+class VisitorChain(Struct, frozen=True):
     """All files in order; `summary` has the counts at each step, and `more` objects are not listed.
 
     - `chart_notes`: the NOTES of a chart, without credentials.
