@@ -4,7 +4,7 @@ Only this room may use the writer. Every state change is a conditional update; e
 sent.
 """
 
-from applyviz.workflow.runs.attempts import list_attempts
+from applyviz.workflow.runs.attempts import list_attempts, measure_pauses
 from applyviz.workflow.runs.execute import execute_run
 from applyviz.workflow.runs.lookup import find_parked, find_unfinished, get_run, list_runs
 from applyviz.workflow.runs.resume import release_leases, resume_unfinished_runs, watch_parked_runs
@@ -53,6 +53,7 @@ __all__ = [
     "list_attempts",
     "list_retryable",
     "list_runs",
+    "measure_pauses",
     "release_leases",
     "require_person",
     "resume_unfinished_runs",

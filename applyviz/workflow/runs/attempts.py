@@ -9,7 +9,8 @@ case: another one either deletes the same object, or only waits until it is gone
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
 
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning.model.plan import Operation
@@ -30,6 +31,15 @@ def find_attempt(run: ApplyRun) -> RunAttempt | None:
 def list_attempts(run: ApplyRun) -> list[RunAttempt]:
     """Return the further attempts of a run, in order."""
     return list(run.attempts.select_related("requested_by")) if run.attempt > 1 else []
+
+
+def measure_pauses(runs: Iterable[ApplyRun]) -> Mapping[int, timedelta]:
+    """Return how long each retried run was not running between its attempts, by primary key."""
+    pauses: dict[int, timedelta] = {}
+    retried = [run.pk for run in runs if run.attempt > 1]
+    for attempt in RunAttempt.objects.filter(run__in=retried) if retried else ():
+        pauses[attempt.run_id] = pauses.get(attempt.run_id, timedelta()) + (attempt.created_at - attempt.ended_at)
+    return pauses
 
 
 def list_retryable(run: ApplyRun, results: Iterable[ObjectResult]) -> list[ObjectResult]:

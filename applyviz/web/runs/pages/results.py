@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db.models import Q
 from django.urls import reverse
@@ -91,11 +91,11 @@ class ResultPane(Struct, frozen=True):
     later_reads: tuple[ReadLine, ...] = ()
 
 
-def format_duration(start: datetime | None, end: datetime | None) -> str:
-    """Return the duration as text; "" while it is unknown."""
+def format_duration(start: datetime | None, end: datetime | None, *, pause: timedelta = timedelta()) -> str:
+    """Return the duration without a pause as text; "" while it is unknown."""
     if start is None or end is None:
         return ""
-    seconds = (end - start).total_seconds()
+    seconds = (end - start - pause).total_seconds()
     if seconds >= 60:
         return format_clock(seconds)
     return _("%(time).0f ms") % {"time": seconds * 1000} if seconds < 1 else _("%(time).1f s") % {"time": seconds}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.urls import reverse
 from django.utils.functional import Promise
@@ -34,7 +34,7 @@ from applyviz.workflow.foundation import access, sentences
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.plans import revert
 from applyviz.workflow.plans.live_values import list_results
-from applyviz.workflow.runs import list_attempts
+from applyviz.workflow.runs import list_attempts, measure_pauses
 from applyviz.workflow.runs.rules import RunRules
 
 STATE_STYLES: dict[RunState, Appearance] = {
@@ -285,7 +285,7 @@ def present_run(
         scheduled=describe_start(run),
         started_at=run.started_at,
         finished_at=run.finished_at,
-        took=format_duration(run.started_at, run.finished_at),
+        took=format_duration(run.started_at, run.finished_at, pause=measure_pauses([run]).get(run.pk, timedelta())),
         strip=present_strip(results, samples, now),
         track=_present_track(run, results, approvals),
         body=None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db.models import Count, Q
 from django.urls import reverse
@@ -18,6 +18,7 @@ from applyviz.web.runs.pages.results import format_duration
 from applyviz.web.runs.pages.run_page import STATE_STYLES
 from applyviz.workflow.foundation.access import Visitor
 from applyviz.workflow.plans.live_values import show_plans
+from applyviz.workflow.runs import measure_pauses
 
 
 class RunRow(Struct, frozen=True):
@@ -41,6 +42,7 @@ def present_runs(runs: Iterable[ApplyRun], *, for_user: Visitor) -> tuple[RunRow
     """Return rows of runs."""
     found = list(runs)
     show_plans((run.plan for run in found), for_user)
+    pauses = measure_pauses(found)
     return tuple(
         RunRow(
             number=run.number,
@@ -51,7 +53,7 @@ def present_runs(runs: Iterable[ApplyRun], *, for_user: Visitor) -> tuple[RunRow
             started_by=run.requested_by.get_username(),
             count=count_effects(run.plan),
             at=run.finished_at or run.started_at or run.created_at,
-            took=format_duration(run.started_at, run.finished_at),
+            took=format_duration(run.started_at, run.finished_at, pause=pauses.get(run.pk, timedelta())),
             is_finished=run.is_finished,
         )
         for run in found
