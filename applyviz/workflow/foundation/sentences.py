@@ -11,6 +11,7 @@ from typing import TypeAlias, TypeVar, cast
 
 from django.utils.formats import date_format
 from django.utils.functional import Promise
+from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, ngettext_lazy
 from msgspec.structs import asdict
@@ -22,6 +23,7 @@ B = TypeVar("B", bound=PlanBlocker)
 Writer: TypeAlias = Callable[[PlanBlocker], str]
 _MOST_NAMED = 3
 _SHORT, _COMMITS_NAMED = 10, 2
+_LONGEST_REASON = 80
 
 _TEXTS: Mapping[type[PlanBlocker], str | Promise] = {
     blockers.PlanUnfinished: gettext_lazy("planning is not finished"),
@@ -244,7 +246,8 @@ def _write_not_counted(found: blockers.ApprovalNotCounted) -> str:
 
 @_writes(blockers.ClusterPaused)
 def _write_pause(found: blockers.ClusterPaused) -> str:
-    facts = {"name": found.name, "reason": found.reason}
+    # The page of the cluster has the whole reason; a header has room for two lines.
+    facts = {"name": found.name, "reason": Truncator(found.reason).chars(_LONGEST_REASON)}
     if found.reason:
         return _("%(name)s is paused (%(reason)s). An administrator can resume it on its page") % facts
     return _("%(name)s is paused. An administrator can resume it on its page") % facts

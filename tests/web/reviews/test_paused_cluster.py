@@ -45,6 +45,17 @@ def paused(approved):
     return approved
 
 
+def test_long_reason_is_shortened_everywhere_but_on_the_page_of_the_cluster(as_bob, paused):
+    reason = " ".join(["Upgrade of the control plane and of all node pools"] * 6)
+    Cluster.objects.update(pause_reason=reason)
+
+    header = reading.text_of(page_of(as_bob, paused))
+    cluster = reading.read(as_bob, reverse("clusters:show-cluster", args=[paused.target.cluster.slug]))
+
+    assert f"demo is paused ({reason[:79]}…). An administrator can resume it" in header
+    assert reason in reading.text_of(cluster)
+
+
 @pytest.mark.parametrize("reader", ["as_alice", "as_bob"])
 def test_header_names_the_pause_and_no_change_window(request, paused, reader):
     page = page_of(request.getfixturevalue(reader), paused)
