@@ -127,6 +127,16 @@ def test_step_that_makes_a_plan_is_disabled_and_says_why(as_alice, refused_plan)
 MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kept}\n"
 
 
+def test_cluster_choice_of_a_new_review_marks_paused_clusters(as_alice, paused):
+    Cluster.objects.create(slug="other", name="other", created_at=clock.now())
+
+    page = reading.read(as_alice, reverse("reviews:add-review"))
+
+    choice = next(one for one in reading.find_all(page, "select") if reading.attribute(one, "name") == "cluster")
+    options = {reading.text_of(one) for one in reading.find_all(choice, "option")}
+    assert options == {"demo (paused)", "other"}
+
+
 def test_new_review_of_a_paused_cluster_is_refused_in_its_form(as_alice, paused):
     given = {
         "title": "Kept",

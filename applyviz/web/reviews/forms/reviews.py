@@ -8,8 +8,10 @@ from enum import StrEnum
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
 from django.core.validators import RegexValidator
+from django.db.models import Model
 from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
+from django.utils.translation import gettext as _now
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.objects.structs import replace
@@ -98,6 +100,15 @@ def write_text(value: object) -> str:
     return "" if value is None else str(value)
 
 
+class _PlannableClusterField(forms.ModelChoiceField):
+    """The choice of a cluster for a plan, which marks paused clusters before files are chosen for them."""
+
+    def label_from_instance(self, obj: Model) -> str:
+        """Return the name, with the pause if there is one."""
+        is_paused = isinstance(obj, Cluster) and obj.paused_at is not None
+        return _now("%(cluster)s (paused)") % {"cluster": obj} if is_paused else str(obj)
+
+
 class NewReviewForm(OptionFields, SourceForm):
     """The input for a new review."""
 
@@ -105,7 +116,7 @@ class NewReviewForm(OptionFields, SourceForm):
     title = forms.CharField(label=_("Title"), max_length=200)
     reason = forms.CharField(label=_("Why"), required=False, max_length=5000, widget=forms.Textarea(attrs={"rows": 3}))
     ticket = forms.CharField(label=_("Ticket or pull request"), required=False, max_length=400)
-    cluster = forms.ModelChoiceField(Cluster.objects.none(), label=_("Cluster"), to_field_name="slug", empty_label=None)
+    cluster = _PlannableClusterField(Cluster.objects.none(), label=_("Cluster"), to_field_name="slug", empty_label=None)
 
     def __init__(
         self,
@@ -123,8 +134,8 @@ class NewReviewForm(OptionFields, SourceForm):
     def clean_cluster(self) -> Cluster:
         """Return the cluster; one where no plan can be made now is refused here, so that the form keeps its input."""
         cluster: Cluster = self.cleaned_data["cluster"]
-        for stop in states.find_stop(cluster):
-            raise forms.ValidationError(sentences.describe(stop))
+        if stops := states.find_stop(cluster):
+            raise forms.ValidationError(sentences.describe(stops[0]))
         return cluster
 
     def clean_preset(self) -> Preset | None:
