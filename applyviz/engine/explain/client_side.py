@@ -24,6 +24,7 @@ from applyviz.engine.explain.verdict import (
     is_empty_section,
     is_filled,
     judge_set,
+    list_keyed_entries,
     makes_room,
     name_operation,
     render_above,
@@ -147,11 +148,8 @@ def _find_dropped_twin(versions: ObjectVersions, path: FieldPath) -> str:
 
     - Rule: `$patch: delete` removes both, and what the patch sets again lacks the fields that live already had.
     """
-    for length in range(1, len(path)):
-        entry, applied = path[:length], versions.last_applied
-        key = find_merge_key(versions.root if versions.is_strategic else None, entry) if entry[-1][0] == "k" else ""
-        if not key:
-            continue
+    applied = versions.last_applied
+    for entry, key in list_keyed_entries(versions, path[:-1]):
         is_repeated = isinstance(applied.get(entry), list)
         if is_repeated or any(not versions.manifest.has_path(twin) for twin in applied.list_twins(entry, key)):
             return key
@@ -163,11 +161,8 @@ def _is_dropped_beside(versions: ObjectVersions, path: FieldPath) -> bool:
 
     - Rule: a strategic merge takes entries with the same merge key for one, so it removes the leaf from this one.
     """
-    for length in range(1, len(path)):
-        entry = path[:length]
-        key = find_merge_key(versions.root if versions.is_strategic else None, entry) if entry[-1][0] == "k" else ""
-        twins = versions.last_applied.list_twins(entry, key) if key else ()
-        dropped = ((*twin, *path[length:]) for twin in twins)
+    for entry, key in list_keyed_entries(versions, path[:-1]):
+        dropped = ((*twin, *path[len(entry) :]) for twin in versions.last_applied.list_twins(entry, key))
         if any(one in versions.last_applied and one not in versions.manifest for one in dropped):
             return True
     return False
@@ -218,13 +213,8 @@ def _find_renamed(versions: ObjectVersions, path: FieldPath) -> FieldPath | None
 
     - A Service port of another protocol is another entry to the owners, and the same one to the merge.
     """
-    root = versions.root if versions.is_strategic else None
-    for length in range(1, len(path) + 1):
-        entry = path[:length]
-        if entry[-1][0] != "k" or versions.manifest.has_path(entry):
-            continue
-        name = find_merge_key(root, entry)
-        value = element_value(entry[-1]).get(name) if name else None
+    for entry, name in list_keyed_entries(versions, path):
+        value = None if versions.manifest.has_path(entry) else element_value(entry[-1]).get(name)
         if value is not None and canonical_json(value) in versions.manifest.list_keys(entry[:-1], name):
             return entry
     return None
@@ -232,13 +222,8 @@ def _find_renamed(versions: ObjectVersions, path: FieldPath) -> FieldPath | None
 
 def _find_renewed(versions: ObjectVersions, path: FieldPath) -> FieldPath | None:
     """Return the entry that goes with another one of its merge key, and comes again with what the manifest sets."""
-    root = versions.root if versions.is_strategic else None
-    for length in range(1, len(path) + 1):
-        entry = path[:length]
-        if entry[-1][0] != "k" or not versions.merged.has_path(entry):
-            continue
-        name = find_merge_key(root, entry)
-        twins = versions.live.list_twins(entry, name) if name else ()
+    for entry, key in list_keyed_entries(versions, path):
+        twins = versions.live.list_twins(entry, key) if versions.merged.has_path(entry) else ()
         if any(not versions.merged.has_path(twin) for twin in twins):
             return entry
     return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -225,19 +225,26 @@ def judge_set(versions: ObjectVersions, path: FieldPath, operation: FieldOperati
     return LeafExplanation(operation, Reason.MANIFEST_SETS)
 
 
+def list_keyed_entries(versions: ObjectVersions, path: FieldPath) -> Iterator[tuple[FieldPath, str]]:
+    """Yield each entry at or above a path that a strategic merge finds by a key, with this key; outer ones first."""
+    if not versions.is_strategic:
+        return
+    for length in range(1, len(path) + 1):
+        entry = path[:length]
+        key = find_merge_key(versions.root, entry) if entry[-1][0] == "k" else ""
+        if key:
+            yield entry, key
+
+
 def find_merged_entry(versions: ObjectVersions, path: FieldPath) -> str:
     """Return the merge key by which an entry takes over the values of a live one that has other keys; "" if none.
 
     - Rule: client-side apply merges Service ports by number, so an entry of another protocol keeps the node port.
     """
     after = versions.after.get(path)
-    for length in range(1, len(path) + 1):
-        entry, below = path[:length], path[length:]
-        if entry[-1][0] != "k" or versions.live.has_path(entry):
-            continue
-        key = find_merge_key(versions.root if versions.is_strategic else None, entry)
-        twins = versions.live.list_twins(entry, key) if key else ()
-        if any(is_same(versions.live.get((*twin, *below)), after) for twin in twins):
+    for entry, key in list_keyed_entries(versions, path):
+        twins = () if versions.live.has_path(entry) else versions.live.list_twins(entry, key)
+        if any(is_same(versions.live.get((*twin, *path[len(entry) :])), after) for twin in twins):
             return key
     return ""
 
@@ -251,27 +258,17 @@ def find_written_beside(versions: ObjectVersions, path: FieldPath) -> str:
     at = versions.find_topology(path)
     if after is MISSING or is_answer_to(versions.manifest.get(path), after, at):
         return ""
-    for length in range(1, len(path)):
-        entry, rest = path[:length], path[length:]
-        if entry[-1][0] != "k" or not versions.manifest.has_path(entry):
-            continue
-        key = find_merge_key(versions.root if versions.is_strategic else None, entry)
-        twins = versions.manifest.list_twins(entry, key) if key else ()
-        if any(is_answer_to(versions.manifest.get((*twin, *rest)), after, at) for twin in twins):
+    for entry, key in list_keyed_entries(versions, path[:-1]):
+        twins = versions.manifest.list_twins(entry, key) if versions.manifest.has_path(entry) else ()
+        if any(is_answer_to(versions.manifest.get((*twin, *path[len(entry) :])), after, at) for twin in twins):
             return key
     return ""
 
 
 def find_twin_key(versions: ObjectVersions, path: FieldPath) -> str:
     """Return the merge key that the entry of a leaf shares with another entry of the manifest; "" if with none."""
-    for length in range(1, len(path)):
-        entry = path[:length]
-        if entry[-1][0] != "k":
-            continue
-        key = find_merge_key(versions.root if versions.is_strategic else None, entry)
-        if key and versions.manifest.list_twins(entry, key):
-            return key
-    return ""
+    entries = list_keyed_entries(versions, path[:-1])
+    return next((key for entry, key in entries if versions.manifest.list_twins(entry, key)), "")
 
 
 def find_null(versions: ObjectVersions, path: FieldPath) -> FieldPath | None:
