@@ -203,12 +203,12 @@ CLAIMS: Mapping[str, Claim] = {
     r"Removed although your manifest contains it: another entry with the same `.+` goes": _is_gone,
     r"Removed although your manifest contains it: another entry with the same `.+` drops it": _is_gone,
     r"set by another entry of your manifest with the same `.+`": lambda f: (
-        f.is_there and f.is_wanted and not is_same_json(f.after, f.wanted)
+        f.is_there and not (f.is_wanted and is_same_json(f.after, f.wanted))
     ),
     r"Moved: `.+` gets this node port": _is_gone,
     r"the server moves this node port here from `.+`": lambda f: f.is_there and not f.is_wanted,
     r"a patch directive, not a field: kubectl carries it out": lambda f: not f.is_there,
-    r"not set: the merge treats entries with the same `.+` in your manifest as one": lambda f: f.is_same,
+    r"not set: the merge treats entries with the same `.+` as one": lambda f: f.is_same,
     r"Removed: you dropped `.+` and everything in it": lambda f: _is_gone(f) and not f.is_wanted,
     r"Removed: you dropped `.+` and no other manager owns it": _is_yours_alone,
     r"Removed: your manifest sets `.+` to null": _is_gone,

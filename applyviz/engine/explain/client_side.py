@@ -65,7 +65,7 @@ def _judge_same(versions: ObjectVersions, path: FieldPath, live: JSONValue, want
         return AS_IT_IS
     if any(element.startswith("f:$") for element in path):
         return LeafExplanation(UNCHANGED, Reason.DIRECTIVE)
-    key = find_twin_key(versions, path)
+    key = find_twin_key(versions, path, versions.manifest) or find_twin_key(versions, path, versions.merged)
     return LeafExplanation(UNCHANGED, Reason.FROM_ANOTHER_ENTRY, key) if key else AS_IT_IS
 
 
@@ -123,7 +123,7 @@ def _judge_cleared(versions: ObjectVersions, path: FieldPath) -> tuple[Reason, s
         return Reason.SHARED_MERGE_KEY, shared
     if path in versions.manifest:
         is_lost = bool(versions.manifest.get(path)) and path not in versions.merged
-        key = find_twin_key(versions, path) if is_lost else ""
+        key = find_twin_key(versions, path, versions.manifest) if is_lost else ""
         if key:
             return Reason.FROM_ANOTHER_ENTRY, key
         shared = _find_dropped_twin(versions, path) if is_lost else ""

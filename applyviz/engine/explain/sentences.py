@@ -84,7 +84,7 @@ _BY_OPERATION: dict[tuple[Reason, FieldOperation], str] = {
         "Removed although your manifest contains it: another entry with the same `{path}` drops it"
     ),
     (Reason.FROM_ANOTHER_ENTRY, FieldOperation.UNCHANGED): (
-        "not set: the merge treats entries with the same `{path}` in your manifest as one"
+        "not set: the merge treats entries with the same `{path}` as one"
     ),
     (Reason.DIRECTIVE, FieldOperation.UNCHANGED): "a patch directive, not a field: kubectl carries it out",
     (Reason.PATCH_SETS, FieldOperation.CHANGED): "changed by the patch",

@@ -10,7 +10,7 @@ from applyviz.engine.diff.structural import is_equal_in_meaning, is_without_brea
 from applyviz.engine.diff.yaml_text import below
 from applyviz.engine.explain.reasons import FieldOperation, Reason, Stage
 from applyviz.engine.explain.rows import Row
-from applyviz.engine.explain.versions import ObjectVersions, is_same
+from applyviz.engine.explain.versions import Column, ObjectVersions, is_same
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.schema.topology import Topology
@@ -259,16 +259,16 @@ def find_written_beside(versions: ObjectVersions, path: FieldPath) -> str:
     if after is MISSING or is_answer_to(versions.manifest.get(path), after, at):
         return ""
     for entry, key in list_keyed_entries(versions, path[:-1]):
-        twins = versions.manifest.list_twins(entry, key) if versions.manifest.has_path(entry) else ()
+        twins = versions.manifest.list_twins(entry, key)
         if any(is_answer_to(versions.manifest.get((*twin, *path[len(entry) :])), after, at) for twin in twins):
             return key
     return ""
 
 
-def find_twin_key(versions: ObjectVersions, path: FieldPath) -> str:
-    """Return the merge key that the entry of a leaf shares with another entry of the manifest; "" if with none."""
+def find_twin_key(versions: ObjectVersions, path: FieldPath, column: Column) -> str:
+    """Return the merge key that the entry of a leaf shares with another entry of one version; "" if with none."""
     entries = list_keyed_entries(versions, path[:-1])
-    return next((key for entry, key in entries if versions.manifest.list_twins(entry, key)), "")
+    return next((key for entry, key in entries if column.list_twins(entry, key)), "")
 
 
 def find_null(versions: ObjectVersions, path: FieldPath) -> FieldPath | None:

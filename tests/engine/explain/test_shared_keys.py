@@ -75,3 +75,22 @@ def test_value_that_another_entry_with_the_same_key_drops_is_removed_although_th
         "from-another-entry",
         "Removed although your manifest contains it: another entry with the same `containerPort` drops it",
     ]
+
+
+def test_entry_without_the_protocol_of_the_live_one_sets_the_values_of_that_one():
+    case = {
+        "kind": "Service",
+        "live": {"spec": {"ports": [{"name": "old", "port": 53, "protocol": "UDP"}]}},
+        "manifest": {"spec": {"ports": [{"name": "dns", "port": 53, "targetPort": 5353}]}},
+        "after": {"spec": {"ports": [{"name": "dns", "port": 53, "protocol": "UDP", "targetPort": 5353}]}},
+    }
+    sentence = "set by another entry of your manifest with the same `port`"
+    udp, tcp = (f'.spec.ports[port=53,protocol="{protocol}"]' for protocol in ("UDP", "TCP"))
+
+    assert find(case, f"{udp}.name") == ["changed", "from-another-entry", sentence]
+    assert find(case, f"{udp}.targetPort") == ["set", "from-another-entry", sentence]
+    assert find(case, f"{tcp}.name") == [
+        "unchanged",
+        "from-another-entry",
+        "not set: the merge treats entries with the same `port` as one",
+    ]
