@@ -20,7 +20,7 @@ from applyviz.engine.explain.three_way import Equality
 from applyviz.engine.objects.known_names import NAMING
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import FieldPath, element_value, render_path
-from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.objects.values import JSONValue, is_same_json
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.web.components.badges import Appearance, is_filling, style_field
@@ -275,7 +275,8 @@ def _present_row(
     you = options.field_manager
     live, after = _find_values(change, reason)
     is_absent = (live is ABSENT, after is ABSENT)
-    is_same = all(is_absent) or (not any(is_absent) and find_equality(change, reason)(live, after))
+    # An amount that is stored in another spelling is another text, and a StatefulSet restarts its pods for it.
+    is_same = all(is_absent) or (not any(is_absent) and is_same_json(live, after))
     path = render_path(reason.path)
     has_lines = parts.has_lines and not is_same
     lines = diff_values(str(element_value(reason.path[-1])), live, after) if has_lines else ()

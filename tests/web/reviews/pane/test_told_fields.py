@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from applyviz.conformance.inputs import CERTAINTIES, ApplyInput, Planned, plan_all, read_documents
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.web.api.responses import present_fields
 from applyviz.web.reviews.pane.fields import FieldFilter, select_reasons
+from applyviz.web.reviews.pane.flat_rows import present_flat_rows
 from applyviz.web.reviews.pane.resolutions import list_conflicts
+from applyviz.web.templatetags.field_rows import change_summary
 
 EMPTY = """
 apiVersion: apps/v1
@@ -23,6 +27,7 @@ spec:
       securityContext: {}
       containers: [{name: web, image: 'web:1', resources: {}}]
 """
+SPELLINGS = ("128Mi", "134217728")
 FILLED = EMPTY.replace("securityContext: {}", "securityContext: {runAsUser: 5}").replace(
     "resources: {}", "resources: {limits: {cpu: 500m}}"
 )
@@ -52,6 +57,19 @@ def test_empty_section_that_gets_fields_is_filled_and_not_removed(mode):
         '.spec.template.spec.containers[name="web"].resources.limits.cpu': "set",
     }
     assert select_reasons(planned.change, FieldFilter.REMOVED) == []
+
+
+@pytest.mark.parametrize("mode", list(ApplyMode))
+def test_amount_that_is_stored_in_another_spelling_has_both_texts(mode):
+    before, wanted = (EMPTY.replace("resources: {}", f"resources: {{limits: {{memory: {m}}}}}") for m in SPELLINGS)
+    planned = plan(ApplyInput("x", read_documents(wanted), before=((read_documents(before), mode),)), mode)
+    change = planned.change
+
+    chosen = select_reasons(change, FieldFilter.CHANGES)
+    (flat,) = present_flat_rows(change, chosen, options=planned.options, url_of=str)
+    page = " ".join(re.sub("<[^>]*>", " ", change_summary(flat)).split())
+    assert flat.row.path.endswith(".resources.limits.memory")
+    assert "128Mi → becomes &quot;134217728&quot;" in page
 
 
 @pytest.mark.parametrize("certainty", CERTAINTIES)
