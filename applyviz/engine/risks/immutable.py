@@ -35,6 +35,8 @@ _TWINS = {("spec", one): ("spec", other) for one, other in permutations(("dataSo
 # The taints that every pod tolerates for five minutes, by the admission plugin DefaultTolerationSeconds.
 _ADMITTED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+# What a new object cannot have either: the server refuses it, or leaves it out.
+_OF_NO_NEW_OBJECT = (*_OF_DELETIONS, ("spec", "ephemeralContainers"))
 # What goes with an object of a kind when it is deleted, so that replacing it is not the first thing to try.
 _LOSES = {
     "PersistentVolumeClaim": "the data of its volume",
@@ -43,7 +45,10 @@ _LOSES = {
 
 
 def _describe_immutable(f: Facts) -> Templates:
-    fixed, back = "{field} of a {kind} cannot be changed.", Advice.PUT_BACK.value
+    fixed = "{field} of a {kind} cannot be changed."
+    back = Advice.SIBLING_REMOVE.value if f.get("absent") else Advice.PUT_BACK.value
+    if f.get("never"):
+        return (fixed, back)
     if f.get("loses"):
         return (fixed, back, "Deleting the {kind} loses {loses}.")
     return (fixed, back, Advice.RECREATE.value)
@@ -355,4 +360,9 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
         facts = {"field": ".".join(str(step) for step in where), "kind": kind}
         if kind in _LOSES:
             facts["loses"] = _LOSES[kind]
+        wanted, had = (get_at(obj, tuple(map(str, where))) for obj in (subject.manifest, live))
+        if had is None and wanted is not None:
+            facts["absent"] = "yes"
+        if where in _OF_NO_NEW_OBJECT:
+            facts["never"] = "yes"
         yield IMMUTABLE_FIELD.at(field_path(where), facts, position_of(subject, where))
