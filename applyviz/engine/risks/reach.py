@@ -60,18 +60,36 @@ _FAILS = {
 }
 
 
+_BOUND = {
+    "judges": "Judges {requests} wherever a binding asks for it.",
+    "changes": "Changes {requests} wherever a binding asks for it.",
+}
+_ENDS = {
+    "judges": "No longer judges {requests}.",
+    "changes": "No longer changes {requests}.",
+    "gets": "No longer gets {requests}.",
+}
+
+
+def _name_verb(kind: str) -> str:
+    """Return what an object of a kind does with requests."""
+    if not kind.endswith("Policy"):
+        return "gets"
+    return "changes" if kind.startswith("Mutating") else "judges"
+
+
 def _describe_admission(f: Facts) -> Templates:
-    """Return the sentences about the requests that a webhook or an admission policy gets or judges."""
+    """Return the sentences about the requests that a webhook or an admission policy gets, changes or judges."""
     if f.get("state") == "gone" and (f.get("policy") or f.get("requests")):
         if f.get("policy"):
             return ("No longer binds {policy}.",)
-        return ("No longer judges {requests}." if f["kind"].endswith("Policy") else "No longer gets {requests}.",)
+        return (_ENDS[_name_verb(f["kind"])],)
     if f.get("policy"):
         return ("Binds {policy}: {actions}." if f.get("actions") else "Binds {policy}.",)
     if not f.get("requests"):
         return ("{kind} {name} gets no requests.",)
     if f["kind"].endswith("Policy"):
-        return ("Judges {requests} wherever a binding asks for it.",)
+        return (_BOUND[_name_verb(f["kind"])],)
     return ("Gets {requests} before they are stored.", *((_FAILS[f["failure"]],) if f.get("failure") in _FAILS else ()))
 
 
