@@ -46,16 +46,24 @@ class _Place(Struct, frozen=True):
     """One node of the manifest: its path, its value, and its schema (None if unknown).
 
     - `has_status`: a write of the object does not reach its status.
+    - `merged`: what the merge of this apply has there, `ABSENT` if nothing.
     """
 
     path: PlainPath
     value: JSONValue
     node: Node | None
     has_status: bool
+    merged: JSONValue
 
     def enter(self, name: str) -> _Place:
         node = self.node.child(name) if self.node is not None else None
-        return replace(self, path=(*self.path, name), value=get_at(self.value, (name,)), node=node)
+        value, merged = get_at(self.value, (name,)), get_at(self.merged, (name,), ABSENT)
+        return replace(self, path=(*self.path, name), value=value, node=node, merged=merged)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether this merge lost a value that the manifest sets: the next apply sets it, and the one after nothing."""
+        return self.value is not None and self.merged is ABSENT
 
     @property
     def is_merged(self) -> bool:
@@ -108,7 +116,7 @@ def _repeats(patch: JSONObject, after: JSONObject, at: _Place) -> Iterator[tuple
             yield from _repeats(value, before or {}, below)
         elif isinstance(value, list) and value and below.is_merged and isinstance(before, list | None):
             yield from _repeat_entries(value, before or [], below)
-        elif not _only_adds(value, before, below):
+        elif not below.is_lost and not _only_adds(value, before, below):
             yield below.path, _find_cause(below, value, before, is_there=name in after)
 
 
@@ -142,6 +150,7 @@ def _repeat_entries(entries: list[JSONValue], after: list[JSONValue], at: _Place
     key: tuple[str, ...] = (node.patch_merge_key,) if node is not None else ()
     wanted = at.value if isinstance(at.value, list) else []
     sent, kept = _index(entries, key), _index(after, key)
+    merged = _index(at.merged, key) if isinstance(at.merged, list) else {}
     names = Counter(canonical_json(get_at(item, key)) for item in wanted)
     for index, item in enumerate(wanted):
         name = get_at(item, key)
@@ -153,12 +162,15 @@ def _repeat_entries(entries: list[JSONValue], after: list[JSONValue], at: _Place
                 yield (*at.path, index), "the manifest has another entry with the same key"
             continue
         again = {part: value for part, value in sent[name].items() if part not in key}
-        entry = replace(at, path=(*at.path, index), value=item, node=node.items if node else None)
+        path, below = (*at.path, index), node.items if node else None
+        entry = replace(at, path=path, value=item, node=below, merged=merged.get(name, ABSENT))
         yield from _repeats(again, kept[name], entry)
 
 
 def _start(subject: RiskSubject) -> _Place:
-    return _Place((), subject.manifest, root_of(subject), subject.kind is not None and subject.kind.has_status)
+    has_status = subject.kind is not None and subject.kind.has_status
+    merged = subject.manifest if subject.merged is None else subject.merged
+    return _Place((), subject.manifest, root_of(subject), has_status, merged)
 
 
 def describe_idle_patch(subject: RiskSubject, patch: JSONObject) -> str:

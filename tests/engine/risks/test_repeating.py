@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from applyviz.engine.objects.exchange import MERGE_PATCH, Request
+from applyviz.engine.objects.exchange import JSON_PATCH, MERGE_PATCH, Request
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.engine.risks.repeating import REPEATING_PATCH
 from applyviz.engine.schema.builtin import bundled
@@ -84,3 +84,24 @@ def test_value_of_a_set_that_the_next_apply_adds_is_no_repetition():
     (request,) = (one for one in change.requests if one.is_write)
     assert request.body["metadata"]["$deleteFromPrimitiveList/finalizers"] == ["a.io/c"]
     assert list_causes(change) == {}
+
+
+def test_value_that_the_merge_loses_is_set_by_the_next_apply_and_does_not_repeat():
+    service = "apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {ports: [%s]}\n"
+    only = service % "{name: t, port: 53}"
+    box = Box()
+    box.apply(service % "{name: t, port: 53}, {name: u, port: 53, protocol: UDP, targetPort: 443}", CLIENT)
+    body = [{"op": "remove", "path": "/spec/ports/1"}]
+    path = "/api/v1/namespaces/default/services/s"
+    assert box.handle(Request("PATCH", path, {"fieldManager": "edit"}, JSON_PATCH, body)).is_ok
+
+    change = box.plan_one(only, CLIENT)
+    box.apply(only, CLIENT)
+    (lost,) = box.get(path)["spec"]["ports"]
+    box.apply(only, CLIENT)
+    (found,) = box.get(path)["spec"]["ports"]
+
+    assert "name" not in lost
+    assert found["name"] == "t"
+    assert list_causes(change) == {}
+    assert not any(request.is_write for request in box.plan_one(only, CLIENT).requests)
