@@ -37,6 +37,8 @@ _ADMITTED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 # What a new object cannot have either: the server refuses it, or leaves it out.
 _OF_NO_NEW_OBJECT = (*_OF_DELETIONS, ("spec", "ephemeralContainers"))
+# What a server leaves out of an entry of a list.
+_UNSET = (None, "", [])
 # What goes with an object of a kind when it is deleted, so that replacing it is not the first thing to try.
 _LOSES = {
     "PersistentVolumeClaim": "the data of its volume",
@@ -319,11 +321,17 @@ def _is_null_again(gvk: GroupVersionKind, live: JSONObject, merged: JSONObject, 
     return get_at(merged, path, ABSENT) is None and _comes_back(gvk, live, merged, path)
 
 
-def _without_empty(value: JSONValue, live: JSONValue) -> Any:
-    """Return a merge without the empty values that live lacks: a server leaves most of them out."""
+def _without_empty(value: JSONValue, live: JSONValue, *, is_entry: bool = False) -> Any:
+    """Return a merge without the empty values that live lacks: a server leaves most of them out.
+
+    - In an entry of a list, an empty map, 0 and false are something: `emptyDir: {}`, `runAsUser: 0`.
+    """
+    if isinstance(value, list) and isinstance(live, list) and len(value) == len(live):
+        return [_without_empty(item, old, is_entry=True) for item, old in zip(value, live, strict=True)]
     if not isinstance(value, Mapping) or not isinstance(live, Mapping):
         return value
-    return {name: _without_empty(below, live.get(name)) for name, below in value.items() if below or name in live}
+    kept = (name for name, item in value.items() if name in live or (item not in _UNSET if is_entry else item))
+    return {name: _without_empty(value[name], live.get(name), is_entry=is_entry) for name in kept}
 
 
 def _find_unanswered(subject: RiskSubject, live: JSONObject, merged: JSONObject) -> list[PlainPath]:
