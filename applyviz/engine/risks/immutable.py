@@ -38,7 +38,7 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 # What a new object cannot have either: the server refuses it, or leaves it out.
 _OF_NO_NEW_OBJECT = (*_OF_DELETIONS, ("spec", "ephemeralContainers"))
 # What a server leaves out of an entry of a list.
-_UNSET = (None, "", [])
+_UNSET: tuple[JSONValue, ...] = (None, "", [])
 # What goes with an object of a kind when it is deleted, so that replacing it is not the first thing to try.
 _LOSES = {
     "PersistentVolumeClaim": "the data of its volume",

@@ -100,7 +100,7 @@ def write_text(value: object) -> str:
     return "" if value is None else str(value)
 
 
-class _PlannableClusterField(forms.ModelChoiceField):
+class _PlannableClusterField(forms.ModelChoiceField):  # type: ignore[type-arg]  # the class of Django takes none
     """The choice of a cluster for a plan, which marks paused clusters before files are chosen for them."""
 
     def label_from_instance(self, obj: Model) -> str:
