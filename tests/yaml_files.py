@@ -1,5 +1,6 @@
-"""YAML files of tests, read with the C loader where it is built: half of the time to collect the engine's tests went
-into the other one.
+"""Read the YAML files of tests, with the C loader if PyYAML has it.
+
+The loader in Python took half of the time to collect the tests of the engine.
 """
 
 from __future__ import annotations

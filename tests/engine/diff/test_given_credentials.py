@@ -1,4 +1,4 @@
-"""What programs say of a person's files repeats no credential that the files name, in whatever form."""
+"""Messages of programs that read a person's files repeat no credential of these files, in any form."""
 
 from __future__ import annotations
 

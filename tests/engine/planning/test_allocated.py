@@ -92,7 +92,7 @@ def test_empty_selector_of_a_new_job_is_chosen_by_the_server(options, selector):
 
 
 @BOTH
-def test_who_asks_for_a_certificate_is_chosen_by_the_server(options):
+def test_requester_of_a_certificate_is_set_by_the_server(options):
     request = next(obj for obj in load_objects() if obj["kind"] == "CertificateSigningRequest")
     nobody = {**request, "spec": {**request["spec"], "username": "", "groups": []}}
 
