@@ -83,6 +83,14 @@ _ANNOUNCED = frozenset({("v1", "Endpoints"), ("v1", "ComponentStatus")})
 _TOO_LONG = "must have at most 262144 bytes"
 _OF_ENDINGS = frozenset({"prune", "terminating"})
 _EMPTY: tuple[JSONValue, ...] = (None, {}, [], "")
+_WRITTEN = [(f"f:{name}",) for name in ("labels", "annotations", "finalizers", "ownerReferences")]
+
+
+def _is_of_server(path: FieldPath) -> bool:
+    """Whether the server, or kubectl, writes a field in place of the manifest."""
+    if path[0] == "f:metadata":
+        return path[1:2] not in _WRITTEN or path[2:3] == (f"f:{LAST_APPLIED}",)
+    return path[0] in ("f:status", "f:stringData")
 
 
 class Facts(Struct, frozen=True, dict=True):  # the dict keeps what is built once
@@ -221,9 +229,8 @@ class Facts(Struct, frozen=True, dict=True):  # the dict keeps what is built onc
         root = self.planned.kind.root if self.planned.kind else None
         leaves, merged = list_leaves(root, self.manifest), self.planned.change.versions.merged or {}
         topology = of_root(root)
-        skipped = ("f:metadata", "f:status", "f:stringData")
         return any(
-            path[0] not in skipped
+            not _is_of_server(path)
             and (path[-1][0] == "f" or isinstance(value, Mapping))
             and value is not None
             and means(value, covering.find(merged, path), topology, path)

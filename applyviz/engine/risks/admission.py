@@ -12,13 +12,16 @@ from collections.abc import Iterator, Mapping
 
 from applyviz.engine.diff.structural import is_same_at, is_without_breaks
 from applyviz.engine.manifests.documents import PlainPath
+from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.lookups import ABSENT, find_value
 from applyviz.engine.objects.values import JSONValue, is_same_json
 from applyviz.engine.risks.model import Risk, RiskKind, RiskSubject
 from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import begins_with, field_path, find_field, position_of
 
-_SKIPPED = frozenset(("metadata", "status", "stringData"))
+_SKIPPED = frozenset(("status", "stringData"))
+# What people write in the metadata of an object; everything else there is kept by the server.
+_WRITTEN = frozenset(("labels", "annotations", "finalizers", "ownerReferences"))
 
 ADDED = "added"
 _ANSWERS = {
@@ -37,12 +40,19 @@ def is_overruled(risk: Risk) -> bool:
     return risk.kind is ADMISSION_CHANGED and risk.facts["how"] != ADDED
 
 
+def _is_of_server(path: PlainPath) -> bool:
+    """Return whether the server writes a field whatever the manifest says, or kubectl does."""
+    if path[0] != "metadata":
+        return len(path) == 1 and path[0] in _SKIPPED
+    return (len(path) == 2 and path[1] not in _WRITTEN) or path[1:] == ("annotations", LAST_APPLIED)
+
+
 def _changed(asked: JSONValue, given: JSONValue, path: PlainPath) -> Iterator[tuple[PlainPath, JSONValue, JSONValue]]:
     if asked is given:
         return
     if isinstance(asked, Mapping) and isinstance(given, Mapping):
         for name, value in asked.items():
-            if value is not None and not (not path and name in _SKIPPED):
+            if value is not None and not _is_of_server((*path, name)):
                 yield from _changed(value, given.get(name), (*path, name))
     elif isinstance(asked, list) and isinstance(given, list) and len(asked) == len(given):
         for index, value in enumerate(asked):
