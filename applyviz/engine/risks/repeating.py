@@ -24,6 +24,7 @@ from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import begins_with, is_within, path_of, position_of, root_of
+from applyviz.engine.schema.definitions import QUANTITY
 from applyviz.engine.schema.model import Node
 
 _DIRECTIVES = ("$patch", "$setElementOrder/", "$deleteFromPrimitiveList/", "$retainKeys")
@@ -88,7 +89,19 @@ def _find_cause(at: _Place, value: JSONValue, after: JSONValue, *, is_there: boo
         return "the server adds defaults to its entries"
     if begins_with(after, value):
         return "the server adds entries to it"
+    if _are_texts(value, after, at.node):
+        return "the server keeps another value"
     return "the server keeps it in another form" if is_there else "the server does not keep it"
+
+
+def _are_texts(value: JSONValue, after: JSONValue, node: Node | None) -> bool:
+    """Return whether a field holds any text, or a list of them: times, base64 and amounts have several spellings."""
+    if node is None:
+        return False
+    if isinstance(value, list) and isinstance(after, list) and value and after:
+        return all(_are_texts(one, other, node.items) for one in value for other in after)
+    is_text = node.type == "string" and not node.format and node.definition != QUANTITY
+    return is_text and isinstance(value, str) and isinstance(after, str)
 
 
 def _loses_null(value: JSONValue, after: JSONValue) -> bool:
