@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 from django.test.html import Element
 
+from applyviz.conformance.object_facts import gains_owner
 from applyviz.engine.objects.lookups import ABSENT
 from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONValue, get_at, is_same_json
@@ -89,6 +90,8 @@ def _is_read_so(told: Told, risk: Risk) -> bool:
         return isinstance(fact.after, str) and fact.after[:60] == text
     if risk.facts["what"] == "null":
         return fact.after in (ABSENT, None)
+    if isinstance(fact.after, str):  # an amount, which the server keeps as a text
+        return isinstance(fact.wanted, int | float) and fact.after == value != text
     read = fact.after if isinstance(fact.after, bool | int | float) else ABSENT
     return read is not ABSENT and json.dumps(read)[:60] == value and text != value
 
@@ -117,6 +120,11 @@ def _is_changed(told: Told, risk: Risk) -> bool:
     return told.before is None or told.operation is not Operation.UNCHANGED
 
 
+def _is_way(named: str | None, after: object) -> bool:
+    """Whether a Service is open as a risk says: by its type, or at the addresses of a list."""
+    return named in (None, after) or (isinstance(after, list) and set(re.split(", | and ", named)) <= set(after))
+
+
 def _is_leaving(obj: JSONObject | None, risk: Risk) -> bool:
     """Whether an object is still being deleted, for the finalizers that a risk names; without any it may be gone."""
     metadata = get_at(obj, ("metadata",), {})
@@ -137,6 +145,11 @@ CLAIMS: Mapping[str, Claim] = {
     "webhook": _check_kind(
         *("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"),
         *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
+        *("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"),
+    ),
+    # The server warns of a version that it will not serve for ever.
+    "deprecated-version": lambda told, risk: any(
+        "is deprecated" in text and risk.facts["instead"] in text for text in told.change.warnings
     ),
     "kube-system": lambda told, risk: told.change.ref.namespace.startswith("kube-"),
     "dependents": lambda told, risk: told.is_new,
@@ -173,7 +186,7 @@ CLAIMS: Mapping[str, Claim] = {
         bool(risk.facts["owners"]) and all(told.owns_less(name) for name in risk.facts["owners"].split(", "))
     ),
     "atomic-list-replaced": lambda told, risk: told.fact(risk.path).was and not told.fact(risk.path).is_same,
-    "exposed": lambda told, one: _is_changed(told, one) and one.facts.get("how") in (None, told.fact(one.path).after),
+    "exposed": lambda told, one: _is_changed(told, one) and _is_way(one.facts.get("how"), told.fact(one.path).after),
     **TRAFFIC,
     "injected-value": lambda told, risk: told.fact(risk.path).is_wanted,
     # The server refuses the object, so a run that applied it disproves it.
@@ -185,7 +198,7 @@ CLAIMS: Mapping[str, Claim] = {
     "secret-content": lambda told, risk: told.change.ref.gvk.kind == "Secret" and _is_changed(told, risk),
     "no-last-applied": lambda told, risk: LAST_APPLIED not in get_at(told.before, ("metadata", "annotations"), {}),
     "belongs-to-other": lambda told, risk: told.fact(risk.path).is_there or told.fact(risk.path).was,
-    "gains-owner": lambda told, risk: told.fact(risk.path).is_there and not told.fact(risk.path).was,
+    "gains-owner": lambda told, risk: gains_owner(told.before, told.after),
     "ends-objects": lambda told, risk: told.fact(risk.path).is_there or told.fact(risk.path).was,
     "helm-hook": lambda told, risk: told.fact(risk.path).is_there,
     "duplicate-merge-key": lambda told, risk: _count_twins(told, risk) > 1,
