@@ -20,6 +20,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django_htmx.middleware import HtmxDetails
 
@@ -93,7 +94,10 @@ def _find_way_back(request: HttpRequest) -> str:
     if request.method in ("GET", "HEAD") and not is_fragment(request):
         return request.get_full_path()
     page = urlsplit(request.headers.get("Referer", ""))
-    return urlunsplit(("", "", page.path or "/", page.query, "")) if page.netloc == request.get_host() else "/"
+    address = urlunsplit(("", "", page.path or "/", page.query, ""))
+    # A path that starts with two slashes is the address of another host.
+    is_here = page.netloc == request.get_host() and url_has_allowed_host_and_scheme(address, allowed_hosts=None)
+    return address if is_here else "/"
 
 
 def _refuse_method(request: HttpRequest, taken: tuple[str, ...]) -> HttpResponse:

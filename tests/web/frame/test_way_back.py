@@ -29,7 +29,14 @@ def test_form_sent_to_a_page_that_takes_none_is_told_so(as_alice):
     assert ("This page takes no form." in page, "only takes a form" in page) == (True, False)
 
 
-@pytest.mark.parametrize(("referer", "back"), [(f"http://testserver{PAGE}", PAGE), ("https://elsewhere.example/x", "")])
+@pytest.mark.parametrize(
+    ("referer", "back"),
+    [
+        (f"http://testserver{PAGE}", PAGE),
+        ("https://elsewhere.example/x", ""),
+        ("http://testserver//elsewhere.example/x", ""),
+    ],
+)
 def test_refused_form_leads_back_to_its_page(as_bob, plan, referer, back):
     plan.review.state = ReviewState.CLOSED
     plan.review.save()
