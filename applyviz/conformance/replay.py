@@ -17,6 +17,7 @@ from applyviz.conformance.cases import CaseResult
 from applyviz.conformance.protobuf import guess_body
 from applyviz.conformance.stories import Story, StoryExchange, StoryStep, load_story
 from applyviz.engine.objects.exchange import JSON, Answer, Request
+from applyviz.engine.objects.known_names import REQUESTER
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, is_same_json
 from applyviz.sandbox.api.server import Sandbox
 from applyviz.sandbox.storage.store import MemoryStore
@@ -28,8 +29,6 @@ _VERSION = re.compile(r"(ResourceVersion in record|ResourceVersion in the precon
 _QUOTED_VERSION = re.compile(r"(resourceVersion\W{1,12})[0-9]+")
 _TEXT_VERSION = re.compile(r'("resourceVersion":")[0-9]+')
 # A struct that only Go prints, with Go's names: whole in "Invalid value", or as a line diff.
-# Who asks for a certificate is written by the server that is asked.
-_REQUESTER = frozenset({"username", "uid", "groups", "extra"})
 # A node port is made up by the server, also in a refusal.
 _NODE_PORT = re.compile(r"(duplicate nodePort: \{\w+ )[0-9]+")
 _GO_LINES = re.compile(r"\n@@ [^\n]*(?:\n[ @+-][^\n]*)*\n?")
@@ -175,7 +174,7 @@ def _show(answer: Answer) -> JSONValue:
 
 def _is_made_up(key: str, beside: Mapping[str, JSONValue]) -> bool:
     """Return whether a field holds the uid of a named object, or who asks for a certificate."""
-    return (key == "uid" and "kind" in beside and "name" in beside) or (key in _REQUESTER and "signerName" in beside)
+    return (key == "uid" and "kind" in beside and "name" in beside) or (key in REQUESTER and "signerName" in beside)
 
 
 def simplify(value: JSONValue) -> JSONValue:

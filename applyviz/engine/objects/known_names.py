@@ -1,4 +1,4 @@
-"""Names that every object may have: what identifies it, what kubectl records, what the server writes.
+"""Names that several packages share: what identifies an object, what kubectl records, what the server writes.
 
 Rule: https://kubernetes.io/docs/reference/labels-annotations-taints/ and the ObjectMeta of the API conventions.
 """
@@ -29,4 +29,4 @@ ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
 ENDED_PHASES: Final = ("Succeeded", "Failed")
 """The phases in which no container of a pod runs again."""
 REQUESTER: Final = ("username", "uid", "groups", "extra")
-"""The fields of a CertificateSigningRequest in which the server records who sent it."""
+"""The fields of the spec of a CertificateSigningRequest in which the server records who sent it."""
