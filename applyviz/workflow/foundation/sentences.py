@@ -23,7 +23,7 @@ B = TypeVar("B", bound=PlanBlocker)
 Writer: TypeAlias = Callable[[PlanBlocker], str]
 _MOST_NAMED = 3
 _SHORT, _COMMITS_NAMED = 10, 2
-_LONGEST_REASON = 80
+_LONGEST_REASON = 50
 
 _TEXTS: Mapping[type[PlanBlocker], str | Promise] = {
     blockers.PlanUnfinished: gettext_lazy("planning is not finished"),

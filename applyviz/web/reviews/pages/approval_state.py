@@ -74,11 +74,11 @@ class ApprovalState(Struct, frozen=True):
 
 
 def disable_planning(button: Button, approval: ApprovalState) -> Button:
-    """Return the button of the next step, without its address if it makes a plan and the cluster takes none now."""
+    """Return the button of the next step, disabled and without its note if the cluster accepts no plan now."""
     stops, makes_plan = approval.facts.stops, (Replan, UploadManifests, ResolveConflicts)
     if not stops or not isinstance(approval.facts.next, makes_plan):
         return button
-    return replace(button, url="", form_url="", blockers=(*approval.list_blockers(stops), *button.blockers))
+    return replace(button, url="", form_url="", blockers=(*approval.list_blockers(stops), *button.blockers), note="")
 
 
 def describe_start(plan: Plan, facts: PlanFacts) -> str:
