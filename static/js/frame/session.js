@@ -1,7 +1,7 @@
 /**
- * Keeps what was typed when a session ends. Before a form with text or files is sent, the script asks whether the session
- * is still valid. If it is not, the form stays as it is and says what to do. After a sign-in in another tab, the form can
- * be sent: it takes the token of the new session.
+ * Keeps the input of a form when the session ends. Before the browser sends a form with text or files, the script checks
+ * whether the session is still valid. If it is not, the browser does not send the form, and a notice says what to do.
+ * After a sign-in in another tab, the form can be sent: the script gives it the token of the new session.
  */
 const PATIENCE = 4000;
 const TYPED = "textarea, input:not([type]), input[type=text], input[type=search], input[type=url], input[type=number]";
@@ -9,7 +9,7 @@ const person = document.querySelector("[data-person]");
 const notice = document.querySelector("[data-signed-out]");
 const known = new WeakSet();
 
-/** A form that was refused has what was typed as its default values, so any text counts. */
+/** Counts any text: a refused form comes back with its input as default values. */
 function hasText(form) {
   return [...form.elements].some((one) => (one.matches(TYPED) ? one.value !== "" : one.matches("[type=file]") && one.files.length > 0));
 }
@@ -63,7 +63,7 @@ document.addEventListener("submit", (event) => {
   send(form, event.submitter);
 }, true);
 
-/** Says so as well when a part of the page can no longer be loaded, because what the page shows may be outdated. */
+/** Shows the notice too when a part of the page cannot be loaded: the page may be outdated. */
 document.addEventListener("htmx:response:error", (event) => {
   if (person && notice.hidden && event.detail?.ctx?.response?.status === 401) show("gone");
 });

@@ -1,4 +1,4 @@
-"""What a run page says of a run that ended, or has no worker: what stays, and what a person can do next."""
+"""The page of a run that ended or lost its worker: what stays applied, and the next step."""
 
 import pytest
 from django.urls import reverse
@@ -60,7 +60,7 @@ def test_run_on_a_paused_cluster_says_why_it_cannot_be_reverted(as_alice, plan, 
 
 
 def test_request_without_an_answer_is_never_called_unsent(as_viewer, run):
-    """It is stored before it is sent: nobody knows of a lost worker how far it came."""
+    """The journal records a request before it is sent, so a lost worker may or may not have sent it."""
     JournalEntry.objects.update(state=EntryState.INTENT, status=0)
     result = run.results.first()
 

@@ -52,7 +52,7 @@ class FetchAgain(Struct, frozen=True):
 class NextActs(Struct, frozen=True):
     """The address of each action; "" when this person may not perform it, or not now.
 
-    - `stop`: why nobody can make a plan now, with its address.
+    - `stop`: why the cluster accepts no plan now; `stop_url`: the page of the cluster.
     """
 
     replan_url: str = ""

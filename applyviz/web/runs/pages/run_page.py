@@ -245,7 +245,7 @@ def _find_own_error(run: ApplyRun, results: Sequence[ObjectResult]) -> str:
 
 
 def _offer_revert(run: ApplyRun, person: Person) -> tuple[str, str]:
-    """Return the address at which this person reverts a run, and a note if only others can, or nobody now; else ""."""
+    """Return the address of the revert form, or a note why this person cannot revert the run; both can be ""."""
     if not revert.find_undo_blockers(run, for_user=person):
         return reverse("runs:undo-run", args=[run.number]), ""
     if not revert.can_be_reverted(run):

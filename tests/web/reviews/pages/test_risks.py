@@ -52,8 +52,8 @@ def test_high_risks_come_first_and_infos_do_not_come():
 def test_many_objects_are_a_risk_from_the_number_of_the_policy():
     changes = [row(n, f"o{n:02}") for n in range(NAMED + 2)]
 
-    (danger,) = list_high_risks(changes, gather_risks(changes, many=3), url_of=str)
+    (risk,) = list_high_risks(changes, gather_risks(changes, many=3), url_of=str)
 
-    named = [one.name for one in danger.named]
-    assert (str(danger.title), named, danger.more) == ("Large change", [f"o{n:02}" for n in range(NAMED)], 2)
+    named = [one.name for one in risk.named]
+    assert (str(risk.title), named, risk.more) == ("Large change", [f"o{n:02}" for n in range(NAMED)], 2)
     assert tell(changes, many=NAMED + 2) == []
