@@ -10,11 +10,12 @@ from django.urls import reverse
 from applyviz import clock
 from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation
+from applyviz.records.enums import Role
 from applyviz.records.models import ApplyRun, Approval, AuditEntry, ChangeRequest, EmergencyApply, ObjectChange, Plan
 from applyviz.workflow import policies
 from applyviz.workflow.approvals import viewed_objects
 from applyviz.workflow.policies import Freeze
-from tests.builders import grant_role, make_policy, open_dangers
+from tests.builders import grant_role, make_person, make_policy, open_dangers
 from tests.web import builders, reading, rows
 
 
@@ -196,6 +197,14 @@ def test_glass_is_broken_loudly(as_dana, as_viewer, plan):
     for address in (answer.headers["Location"], url(plan, "show-plan")):
         assert "this plan ran without the required approvals" in as_viewer.get(address).content.decode()
     assert "emergency apply" in as_viewer.get("/").content.decode()
+
+
+@pytest.mark.parametrize(("others", "sentence"), [((), "dana is notified"), (("erin",), "dana, erin are notified")])
+def test_glass_says_who_is_notified(as_dana, plan, others, sentence):
+    for name in others:
+        make_person(name, Role.ADMINISTRATOR)
+
+    assert sentence in reading.text_of(reading.read(as_dana, url(plan, "emergency-apply")))
 
 
 @pytest.mark.parametrize("values", [{"password": "guess"}, {"reason": ""}, {"ticket": ""}, {"digest": "other"}])
