@@ -47,24 +47,29 @@ class _Place(Struct, frozen=True):
     """One node of the manifest: its path, its value, and its schema (None if unknown).
 
     - `has_status`: a write of the object does not reach its status.
-    - `merged`: what the merge of this apply has there, `ABSENT` if nothing.
+    - `sent`: what the patch of this apply has there, `ABSENT` if nothing; `is_dropped`: the patch deletes an entry that
+      has the same key as the one around the node.
     """
 
     path: PlainPath
     value: JSONValue
     node: Node | None
     has_status: bool
-    merged: JSONValue
+    sent: JSONValue
+    is_dropped: bool = False
 
     def enter(self, name: str) -> _Place:
         node = self.node.child(name) if self.node is not None else None
-        value, merged = get_at(self.value, (name,)), get_at(self.merged, (name,), ABSENT)
-        return replace(self, path=(*self.path, name), value=value, node=node, merged=merged)
+        value, sent = get_at(self.value, (name,)), get_at(self.sent, (name,), ABSENT)
+        return replace(self, path=(*self.path, name), value=value, node=node, sent=sent)
 
     @property
     def is_lost(self) -> bool:
-        """Whether this merge lost a value that the manifest sets: the next apply sets it, and the one after nothing."""
-        return self.value is not None and self.merged is ABSENT
+        """Whether the value goes with an entry that shares its key: the next apply sets it, and the one after nothing.
+
+        - An empty value is not stored, so that it is sent again and again.
+        """
+        return self.is_dropped and bool(self.value) and self.sent is ABSENT
 
     @property
     def is_merged(self) -> bool:
@@ -163,7 +168,9 @@ def _repeat_entries(entries: list[JSONValue], after: list[JSONValue], at: _Place
     key: tuple[str, ...] = (node.patch_merge_key,) if node is not None else ()
     wanted = at.value if isinstance(at.value, list) else []
     sent, kept = _index(entries, key), _index(after, key)
-    merged = _index(at.merged, key) if isinstance(at.merged, list) else {}
+    now = at.sent if isinstance(at.sent, list) else []
+    dropped = _index([one for one in now if get_at(one, ("$patch",)) == "delete"], key)
+    set_now = _index([one for one in now if get_at(one, ("$patch",)) is None], key)
     names = Counter(canonical_json(get_at(item, key)) for item in wanted)
     for index, item in enumerate(wanted):
         name = get_at(item, key)
@@ -176,14 +183,14 @@ def _repeat_entries(entries: list[JSONValue], after: list[JSONValue], at: _Place
             continue
         again = {part: value for part, value in sent[name].items() if part not in key}
         path, below = (*at.path, index), node.items if node else None
-        entry = replace(at, path=path, value=item, node=below, merged=merged.get(name, ABSENT))
+        is_dropped = at.is_dropped or name in dropped
+        entry = replace(at, path=path, value=item, node=below, sent=set_now.get(name, ABSENT), is_dropped=is_dropped)
         yield from _repeats(again, kept[name], entry)
 
 
 def _start(subject: RiskSubject) -> _Place:
     has_status = subject.kind is not None and subject.kind.has_status
-    merged = subject.manifest if subject.merged is None else subject.merged
-    return _Place((), subject.manifest, root_of(subject), has_status, merged)
+    return _Place((), subject.manifest, root_of(subject), has_status, subject.patch)
 
 
 def describe_idle_patch(subject: RiskSubject, patch: JSONObject) -> str:

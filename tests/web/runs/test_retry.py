@@ -1,19 +1,17 @@
 """Retry on the page of a run and for programs: who is offered what, why not, and what the attempts were."""
 
-from datetime import timedelta
-
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from applyviz.records.enums import Outcome, Role, RunState
-from applyviz.records.models import ApplyRun, ObjectResult, RunAttempt
+from applyviz.records.models import ApplyRun, ObjectResult
 from applyviz.workflow.approvals import approving
 from applyviz.workflow.policies import OnFailure
 from tests.builders import grant_role, make_person, make_policy
 from tests.shared_stories import share_story
 from tests.stories import config_map
-from tests.web import reading, rows
+from tests.web import reading
 from tests.web.api.test_api import Program
 
 pytestmark = pytest.mark.django_db
@@ -156,15 +154,3 @@ def test_run_whose_retry_left_objects_says_so(team, failed):
 
     assert "The retry succeeded. Objects that were not attempted need a new plan." in text
     assert "The run stopped on an error" not in text
-
-
-def test_duration_of_a_retried_run_leaves_out_the_time_between_attempts(as_viewer, plan, bob):
-    run = rows.make_run(plan, bob, state="failed")
-    first_end, retry = rows.NOW + timedelta(seconds=10), rows.NOW + timedelta(hours=1)
-    RunAttempt.objects.create(run=run, number=2, requested_by=bob, first_epoch=2, ended_at=first_end, created_at=retry)
-    ApplyRun.objects.update(state="queued", attempt=2)
-    ApplyRun.objects.update(state="applied", finished_at=retry + timedelta(seconds=20))
-
-    texts = [reading.text_of(reading.read(as_viewer, url)) for url in (address(run), reverse("runs:list-runs"))]
-
-    assert [("took 30.0 s" in text, "took 1:00" in text) for text in texts] == [(True, False)] * 2
