@@ -54,7 +54,7 @@ _APPLIED = ("smp3", "ssa")
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
-class ApplyInput(Struct, frozen=True, dict=True):  # the dict keeps what is built once
+class ApplyInput(Struct, frozen=True, dict=True):  # the dict holds cached properties
     """What a cluster holds, and the manifests that are applied to it.
 
     - `before`: manifests that were applied first, each with its mode; `live`: objects as the cluster returns them.

@@ -93,7 +93,7 @@ def _is_of_server(path: FieldPath) -> bool:
     return path[0] in ("f:status", "f:stringData")
 
 
-class Facts(Struct, frozen=True, dict=True):  # the dict keeps what is built once
+class Facts(Struct, frozen=True, dict=True):  # the dict holds cached properties
     """The facts about one planned object."""
 
     planned: Planned

@@ -1,4 +1,4 @@
-"""Records are structs (decision 0077): a dataclass needs a reason, and each has the `field` of its own module."""
+"""Records are structs (decision 0077); a dataclass needs a reason, and `field` comes from the library of its class."""
 
 from __future__ import annotations
 

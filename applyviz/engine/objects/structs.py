@@ -1,11 +1,11 @@
-"""Change records: they are structs of `msgspec`, or dataclasses where equality or the text leaves out a field."""
+"""Copy a record with changes: a struct of `msgspec`, or a dataclass that leaves a field out of its repr or equality."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    # The type checker knows the fields that this one may be given, and their types.
+    # Type checkers check the names and types of its fields.
     from dataclasses import replace
 else:
     import dataclasses
@@ -15,7 +15,7 @@ else:
     _T = TypeVar("_T")
 
     def replace(value: _T, /, **changes: object) -> _T:
-        """Return a value with some fields changed; raises `TypeError` for a field that its class does not have."""
+        """Return a copy with some fields changed; raises `TypeError` for a field that its class does not have."""
         if isinstance(value, Struct):
             return structs.replace(value, **changes)
         return dataclasses.replace(value, **changes)

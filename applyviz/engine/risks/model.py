@@ -100,7 +100,7 @@ class Risk(Struct, frozen=True):
     position: SourcePosition = field(default_factory=SourcePosition)
 
 
-class RelatedObjects(Struct, frozen=True, dict=True):  # the dict keeps what is built once
+class RelatedObjects(Struct, frozen=True, dict=True):  # the dict holds cached properties
     """The other objects that rules may read: the manifests of the set, and live objects.
 
     - `manifests`: every object of the set, including the subject itself (HPA, PDB, Namespace, CRD …).
@@ -139,7 +139,7 @@ class RelatedObjects(Struct, frozen=True, dict=True):  # the dict keeps what is 
         return frozenset(str((o.get("metadata") or {}).get("name")) for o in spaces)
 
 
-class RiskSubject(Struct, frozen=True, dict=True):  # the dict keeps what is built once
+class RiskSubject(Struct, frozen=True, dict=True):  # the dict holds cached properties
     """The change of one object as the rules see it; every field but `ref` may be missing.
 
     - `manifest`, `last_applied`, `live`, `merged`, `after`: the versions, with managedFields where the server has them;

@@ -80,7 +80,7 @@ class Certainty(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Versions(Struct, frozen=True, dict=True):  # the dict keeps what is built once
+class Versions(Struct, frozen=True, dict=True):  # the dict holds cached properties
     """The four versions of one object; a version that does not exist is None.
 
     Under server-side apply `last_applied` is None; the owners show what the manager applied before. `merged` is the
