@@ -15,16 +15,17 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from fnmatch import translate
 from functools import lru_cache
 
-from applyviz.engine.diff.commands import COMMANDS, VALUE, SoughtForm
-from applyviz.engine.diff.known_tokens import BEGINNING, BEGINNINGS, FORM
+from applyviz.engine.diff.sought_forms import VALUE
+from applyviz.engine.diff.text_forms import DSNS, GROUPS, NAMED, TURNED, WHOLE, Sought, find_parts
 from applyviz.engine.objects.values import JSONValue
 
 LONGEST_NAME = 200
 _ENDS = frozenset(
     (
         *("password", "passwd", "passphrase", "passcode", "pwd", "htpasswd", "token", "otp", "jwt", "authorization"),
-        *("apikey", "secretkey", "privatekey", "accesskey", "credential", "credentials", "creds"),
-        *("dockercfg", "dockerconfigjson"),
+        *("apikey", "secretkey", "privatekey", "accesskey", "credential", "credentials", "cred", "creds", "psk"),
+        *("passwort", "kennwort", "wachtwoord", "contrasena", "senha", "motdepasse"),
+        *("dockercfg", "dockerconfigjson", "clientsecret", "appsecret", "sharedsecret", "jwtsecret", "webhooksecret"),
     )
 )
 _PHRASES = frozenset(
@@ -36,15 +37,31 @@ _PHRASES = frozenset(
         *("secret access key", "connection string", "basic auth", "set cookie", "registry auth", "client key data"),
         *("secret key base", "secret id", "role secret", "api secret", "auth config", "seed phrase", "recovery phrase"),
         *(f"{what} key" for what in ("ssh", "deploy", "session", "fernet", "hmac", "unseal", "recovery", "jwt")),
+        *(
+            f"{what} key"
+            for what in ("encrypt", "decryption", "cipher", "aes", "preshared", "subscription", "functions")
+        ),
+        *(f"{what} key" for what in ("activation", "stripe", "cookie")),
+        *(f"{what} secret" for what in ("totp", "mfa", "otp", "csrf", "access key")),
+        *(f"{what} code" for what in ("recovery", "backup", "scratch")),
+        "contrase a",  # its letters that are ASCII
     )
 )
-_SUFFIXES = ("password", "passwd", "passphrase", "apikey", "token", "storepass", "keypass", "requirepass", "bindpw")
+_SUFFIXES = (
+    *("password", "passwd", "passphrase", "apikey", "token", "storepass", "keypass", "requirepass", "bindpw"),
+    *("dbpass", "userpass", "adminpass", "rootpass", "smtppass", "authpass", "mailpass"),
+)
 _NONE = frozenset(("PWD", "OLDPWD"))  # the current working directory of a shell
 _UPPER_ENDS = frozenset({"secret", "pass", "dbpass", "dsn", "salt", "cookie", "pin", "mnemonic"})
 _UPPER_LAST = frozenset({"auth", "pw", "sk", "pat"})
 _LAST = frozenset({"pass", "pw"})
 # What comes after the name of a credential, and leaves it one: `DB_PASSWORD_OLD`.
-_QUALIFIERS = frozenset({"old", "new", "previous", "current", "prod", "dev", "staging", "test", "value", "primary"})
+_QUALIFIERS = frozenset(
+    (
+        *("old", "new", "previous", "current", "prod", "dev", "staging", "test", "value", "primary", "secondary"),
+        *("backup", "enc", "encrypted", "hash", "hashed", "plain", "plaintext", "base", "b", "raw"),
+    )
+)
 _UPPER_NAMES = frozenset({"APP_KEY"})
 # Names of one word that hold a credential in a text, where no field of Kubernetes is called so.
 _OF_TEXTS = frozenset({"secret", "pin", "pass", "pw", "auth", "sig"})
@@ -56,52 +73,7 @@ _METHODS = frozenset(
     {"basic", "bearer", "oidc", "oauth", "oauth2", "ldap", "saml", "kubernetes", "plain", "login", "md5"}
 )
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-# A cheap first check: text without any of these cannot hold a credential. Both are in small letters: a search that
-# ignores case takes far longer than one in a text that is put in small letters first, and so does one expression.
-_HINTS = (
-    *("pass", "pwd", "token", "secret", "key", "auth", "cred", "jwt", "otp", "cookie", "bearer", "dsn", "salt", "eyj"),
-    *("connection", "://", "begin", "pin", "_pw", "_sk", "mysql", "mariadb", "redis-cli", "curl", "login", "bindpw"),
-    *("rootpw", "mongo", "ldap", "smb", "zip", "7z", "sudo", "rabbitmqctl", "tcp(", "@//", "sig=", *BEGINNINGS),
-)
-
-_PEM = "PRIVATE KEY-----"
-_URL = re.compile(r"(?<=://)[^\s/@:\"'<>]{0,256}:([^\s/@\"'<>]{1,512})@")
-# A user without a password in a web address is a token.
-_URL_TOKEN = re.compile(r"\bhttps?://([^\s/@:\"'<>]{8,512})(?::x-oauth-basic)?@")
-# `user:password@tcp(host)`, `user/password@//host`.
-_DSN = re.compile(r"(?<![\w/])[\w.\-]{1,100}(?::([^\s@/\"']{1,128})@(?:tcp|udp|unix)\(|/([^\s@/\"']{1,512})@//)")
-# In a command, a query, a connection string, or after another flag: `PASSWORD=x run`, `?password=x`, `;Password=x`.
-_ASSIGNED = re.compile(r"(?<![\w.\-$])([A-Za-z_][\w.\-]{1,200})=" + VALUE)
-# `; Password = x ;`, `${PASSWORD:-x}`, `set $token "x"`, `-H "X-Api-Key: x"`.
-_SPACED = re.compile(r"(?:^|;)[ \t]{0,8}([A-Za-z][\w .\-]{1,60}?)[ \t]{1,8}=[ \t]{0,8}" + VALUE, re.M)
-_DEFAULT = re.compile(r"\$\{(\w{1,200}):?[-=]([^}\n$]{1,512})\}")
-_SETTING = re.compile(
-    r"\b(?:set|setenv|add_header|proxy_set_header|fastcgi_param|uwsgi_param)[ \t]{1,8}[^\s\w]{0,4}(?:[\w./]{1,200}:)?"
-    r"([\w.\-]{1,200})[ \t]{1,8}" + VALUE
-)
-_INLINE = re.compile(r"(?<![\w\-])([A-Za-z]{1,40}(?:-[A-Za-z]{1,40}){1,6}):[ ]{1,4}" + VALUE)
-_CONTENT = r">\s{0,40}(?:<!\[CDATA\[)?([^<>\s\]][^<>\n\]]{0,4096})"
-_XML = re.compile(r"<([\w.:\-]{1,200})(?:[ ][^<>]{0,200})?" + _CONTENT)
-_XML_PAIRS = (
-    re.compile(r"(?:\bname|\bkey)=[\"']([\w.\-]{1,200})[\"'][ ]{0,4}(?:>\s{0,40}<value)?" + _CONTENT),
-    re.compile(r"<(?:name|key)>([\w.\-]{1,200})</(?:name|key)>\s{0,40}<value" + _CONTENT),
-)
-_PAIR = re.compile(
-    r"\b(?:name|key)[\"']?[ \t]{0,4}[:=][ \t]{0,4}[\"']?([\w.\-]{1,200})[\"']?[,\s]{1,80}[\"']?value[\"']?"
-    r"[ \t]{0,4}[:=][ \t]{0,4}" + VALUE
-)
-_PAIR_TURNED = re.compile(
-    r"\bvalue[\"']?[ \t]{0,4}[:=][ \t]{0,4}" + VALUE + r"[,\s]{1,80}[\"']?(?:name|key)[\"']?[ \t]{0,4}[:=][ \t]{0,4}"
-    r"[\"']?([\w.\-]{1,200})"
-)
-_COMPLEX_KEY = re.compile(
-    r"^[ \t]{0,200}\?[ \t]{1,20}[\"']?([\w.\-]{1,200})[\"']?[ \t]{0,20}\n[ \t]{0,200}:[ \t]{1,20}(.+)$", re.M
-)
-_NEXT_LINE = re.compile(
-    r"^[ \t]{0,200}(?:-[ ])?[\"']?([\w.\-]{1,200})[\"']?[ \t]{0,20}:[ \t]{0,20}\n"
-    r"[ \t]{1,200}([^\s:#\-{\[|>&*!][^\n:]{0,4096})$",
-    re.M,
-)
+_PEM = ("PRIVATE KEY-----", "PRIVATE KEY BLOCK-----", "OpenVPN Static key V1-----")
 _BLOCK = re.compile(
     r"^([ \t]{0,200})(?:-[ ])?[\"']?([\w.\-]{1,200})[\"']?[ \t]{0,20}:[ \t]{0,20}([|>][-+0-9]{0,3})?[ \t]{0,20}$", re.M
 )
@@ -109,45 +81,6 @@ _LISTED = re.compile(r"[\"']?\b([A-Za-z_\-]{4,40})[\"']?[ \t]{0,20}:\s{0,20}[\[{
 _ENTRY = re.compile(
     r"(?<![\w:.\-])(?:\"([\w.\-]{1,200})\"\s{0,20}:\s{0,20}|'?([\w.\-]{1,200})'?[ \t]{0,20}:\s{1,20})?" + VALUE
 )
-_FLAG = re.compile(
-    r"(?<![\w-])--?([A-Za-z][\w.-]{1,100})[= ](\"[^\"\n]{1,4096}\"|'[^'\n]{1,4096}'|[^\s\"'-][^\s]{0,4096})"
-)
-_LINE = re.compile(
-    r"^[ \t]{0,200}(?:export[ ]|-[ ]|\$env:)?[\"']?([\w.\-]{1,200})[\"']?[ \t]{0,20}:?[:=][ \t]{0,20}"
-    r"(?:[&!][\w!./\-]{0,80}[ \t]{1,20}){0,2}([^\s|>{\[&*!#].*)$",
-    re.M,
-)
-_FLOW = re.compile(
-    r"[{,][ \t]{0,20}['\"]?([\w.\-]{1,200})['\"]?[ \t]{0,20}(?::[ ]|=)[ \t]{0,20}"
-    r"(\"(?:[^\"\\\n]|\\.){1,4096}\"|'[^'\n]{1,4096}'|[^\s,{}\[\]\"']{1,4096})"
-)
-_WEB_TOKEN = re.compile(r"(?<![\w-])eyJ[A-Za-z0-9_-]{8,8192}\.eyJ[A-Za-z0-9_-]{2,16384}\.[A-Za-z0-9_-]{0,8192}")
-_JSON_PAIR = re.compile(r'"([\w.\-]{1,200})"\s{0,20}:\s{0,20}"((?:[^"\\]|\\.){1,65536})"')
-_HEADER = re.compile(
-    r"\bauthorization[\"']?(?:[ \t]{0,4}[:=][ \t]{0,4}|[ \t]{1,4}(?=[\"']))[\"']?(?:[A-Za-z]{1,20}[ ]{1,4})?"
-    r"([^\s\"']{1,8192})",
-    re.I,
-)
-_BEARER = re.compile(r"\bbearer[ ]{1,4}([A-Za-z0-9._~+/=-]{16,8192})", re.I)
-_NAMED = tuple(
-    SoughtForm(expression, needs)
-    for needs, expression in (
-        *((("-",), _FLAG), ((":", "="), _LINE), ((": ", "="), _FLOW), (('"',), _JSON_PAIR), (("=",), _ASSIGNED)),
-        *((("=",), _SPACED), (("${",), _DEFAULT), (("set", "add_header", "_param"), _SETTING), ((": ",), _INLINE)),
-        *((("<",), _XML), ((">",), _XML_PAIRS[0]), (("<value",), _XML_PAIRS[1]), (("value",), _PAIR)),
-        *((("?",), _COMPLEX_KEY), (("\n ", "\n\t"), _NEXT_LINE)),
-    )
-)
-_TURNED = SoughtForm(_PAIR_TURNED, ("value",))
-_WHOLE = (("jwt", SoughtForm(_WEB_TOKEN, ("eyj",))), ("token", SoughtForm(FORM, ("gl", *BEGINNINGS))))
-_GROUPS = (
-    ("url", SoughtForm(_URL, ("://",))),
-    ("url", SoughtForm(_URL_TOKEN, ("://",))),
-    *(("command", one) for one in COMMANDS),
-    ("authorization", SoughtForm(_HEADER, ("auth",))),
-    ("authorization", SoughtForm(_BEARER, ("bearer",))),
-)
-_DSNS = SoughtForm(_DSN, ("@tcp(", "@udp(", "@unix(", "@//"))
 _ESCAPED, _BLANKS, _MOST_ESCAPES = re.compile(r"\\([\"\\nrt])"), {"n": "\n", "r": "\r", "t": "\t"}, 3
 _BARE_QUOTE = re.compile(r"(?<!\\)\"")
 _CIPHERTEXT = re.compile(r"(?:A[IQYg]|BA)[A-D][A-Za-z0-9+/\s]{20,}+={0,2}\s*")
@@ -241,7 +174,7 @@ def _find_private_keys(text: str) -> Iterator[tuple[int, int, str]]:
     start = text.find("-----BEGIN ")
     while start >= 0:
         line = text[start : start + 80]
-        if _PEM not in line:
+        if not any(one in line for one in _PEM):
             start = text.find("-----BEGIN ", start + 11)
             continue
         end = text.find("-----END ", start)
@@ -255,7 +188,7 @@ def _names_in_text(name: str, value: str) -> bool:
     """Return whether a name in a text gives a value that is a credential."""
     if names_credential(name):
         return True
-    if name.lower().rpartition(".")[2].strip("_") not in _OF_TEXTS:  # hot: most names
+    if name.lower().rpartition(".")[2].strip("_0123456789") not in _OF_TEXTS:  # hot: most names
         return False
     bare = value.strip().strip("\"',;")
     return not (bare.startswith(("/", "./")) or bare.lower() in _METHODS or not bare)
@@ -314,31 +247,38 @@ def _find_below(text: str, start: int, end: int) -> Iterator[tuple[int, int, str
         yield *match.span(2), match[1] or "entry"
 
 
-def _find_forms(text: str, small: str) -> Iterator[tuple[int, int, str]]:
+def _find_forms(text: str, parts: frozenset[str]) -> Iterator[tuple[int, int, str]]:
     """Yield what its form or its command alone shows."""
-    yield from _find_private_keys(text)
-    for name, form in _WHOLE:
-        for match in form.find(text, small):
+    for name, form in WHOLE:
+        for match in form.find(text, parts):
             yield *match.span(), name
-    for name, form in _GROUPS:
-        for match in form.find(text, small):
-            yield *match.span(1), name
-    for match in _DSNS.find(text, small):
-        yield *match.span(1 if match[1] else 2), "dsn"
+    for name, form in GROUPS:
+        for match in form.find(text, parts):
+            yield *match.span(match.lastindex or 0), name
 
 
-def _find_spans(text: str, small: str, shown: Collection[str]) -> Iterator[tuple[int, int, str]]:
-    """Yield the span of each credential in a text, and the name that it is known by; `small`: in small letters."""
-    yield from _find_forms(text, small)
-    for form in _NAMED:
-        for match in form.find(text, small):
+def _find_named(text: str, parts: frozenset[str], shown: Collection[str]) -> Iterator[tuple[int, int, str]]:
+    """Yield what follows the name of a credential, or comes before it, and what only a longer search finds."""
+    yield from _find_private_keys(text)
+    for match in DSNS.find(text, parts):
+        yield *match.span(match.lastindex or 0), "dsn"
+    for form in NAMED:
+        for match in form.find(text, parts):
             if match[1] not in shown and _names_in_text(match[1], match[2]):
                 yield *match.span(2), match[1]
-    for match in _TURNED.find(text, small):
+    for match in TURNED.find(text, parts):
         if match[2] not in shown and _names_in_text(match[2], match[1]):
             yield *match.span(1), match[2]
     yield from _find_listed(text, shown)
     yield from _find_blocks(text, shown)
+
+
+def _find_spans(text: str, sought: Sought | None, shown: Collection[str]) -> Iterator[tuple[int, int, str]]:
+    """Yield the span of each credential in a text, and the name that it is known by."""
+    if sought is not None:
+        yield from _find_forms(text, sought.parts)
+        if sought.has_name:
+            yield from _find_named(text, sought.parts, shown)
 
 
 def _trim(found: str) -> str:
@@ -353,7 +293,7 @@ def _find_escaped(text: str, shown: Collection[str]) -> Iterator[tuple[int, int,
         if _ESCAPED.search(text) is None:
             return
         text, at = _unescape(text, at)
-        for start, end, name in _find_spans(text, text.lower(), shown):
+        for start, end, name in _find_spans(text, find_parts(text.lower()), shown):
             found = _trim(text[start:end])  # here, because its quotes are escaped in the text
             start = text.index(found, start)
             yield at[start], at[start + len(found)], name
@@ -373,22 +313,14 @@ def _unescape(text: str, at: Sequence[int]) -> tuple[str, Sequence[int]]:
     return "".join((*pieces, text[end:])), kept
 
 
-def _may_hold_credential(small: str) -> bool:
-    """Return whether a text, in small letters, is worth a search."""
-    for hint in _HINTS:  # hot: of most texts, this is all that is asked
-        if hint in small:
-            return True
-    return BEGINNING.search(small) is not None
-
-
 def redact(text: str, mask: Callable[[str, str], str], shown: Collection[str] = ()) -> str:
     """Return the text with each credential replaced by `mask(credential, name)`; names in `shown` hold none."""
-    small = text.lower()
-    if not _may_hold_credential(small):
+    sought = find_parts(text.lower())
+    if sought is None:
         return text
     pieces: list[str] = []
     at = 0
-    spans = (*_find_spans(text, small, shown), *(_find_escaped(text, shown) if "\\" in text else ()))
+    spans = (*_find_spans(text, sought, shown), *(_find_escaped(text, shown) if "\\" in text else ()))
     for start, end, name in sorted(spans, key=lambda span: (span[0], -span[1])):
         found = _trim(text[start:end])
         if start < at or is_reference(found) or found.lower() in _LITERALS:

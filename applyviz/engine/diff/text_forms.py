@@ -1,0 +1,142 @@
+"""The forms of credentials in a text: what each expression finds, and what a text needs to be searched for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from applyviz.engine.diff.commands import COMMANDS, PARTS
+from applyviz.engine.diff.known_tokens import TOKENS
+from applyviz.engine.diff.sought_forms import VALUE, SoughtForm
+
+_URL = r"(?<=://)[^\s/@:\"'<>]{0,256}:([^\s/@\"'<>]{1,512})@"
+# A user without a password in a web address is a token.
+_URL_TOKEN = r"\bhttps?://([^\s/@:\"'<>]{8,512})(?::x-oauth-basic)?@"
+# `user:password@tcp(host)`, `user/password@//host`.
+_DSN = r"(?<![\w/])[\w.\-]{1,100}(?::([^\s@/\"']{1,128})@(?:tcp|udp|unix)\(|/([^\s@/\"']{1,512})@//)"
+# In a command, a query, a connection string, or after another flag: `PASSWORD=x run`, `?password=x`, `;Password=x`.
+_ASSIGNED = r"(?<![\w.\-$])([A-Za-z_][\w.\-]{1,200})=" + VALUE
+# `; Password = x ;`, `${PASSWORD:-x}`, `set $token "x"`, `-H "X-Api-Key: x"`.
+_SPACED = r"(?:^|;)[ \t]{0,8}([A-Za-z][\w .\-]{1,60}?)[ \t]{1,8}=[ \t]{0,8}" + VALUE
+_DEFAULT = r"\$\{(\w{1,200}):?[-=]([^}\n$]{1,512})\}"
+_SETTING = (
+    r"\b(?:set|setenv|add_header|proxy_set_header|fastcgi_param|uwsgi_param)[ \t]{1,8}[^\s\w]{0,4}(?:[\w./]{1,200}:)?"
+    r"([\w.\-]{1,200})[ \t]{1,8}" + VALUE
+)
+_INLINE = r"(?<![\w\-])([A-Za-z]{1,40}(?:-[A-Za-z]{1,40}){1,6}):[ ]{1,4}" + VALUE
+_CONTENT = r">\s{0,40}(?:<!\[CDATA\[)?([^<>\s\]][^<>\n\]]{0,4096})"
+_XML = r"<([\w.:\-]{1,200})(?:[ ][^<>]{0,200})?" + _CONTENT
+_XML_PAIRS = (
+    r"(?:\bname|\bkey)=[\"']([\w.\-]{1,200})[\"'][ ]{0,4}(?:>\s{0,40}<value)?" + _CONTENT,
+    r"<(?:name|key)>([\w.\-]{1,200})</(?:name|key)>\s{0,40}<value" + _CONTENT,
+)
+_PAIR = (
+    r"\b(?:name|key)[\"']?[ \t]{0,4}[:=][ \t]{0,4}[\"']?([\w.\-]{1,200})[\"']?[,\s]{1,80}[\"']?value[\"']?"
+    r"[ \t]{0,4}[:=][ \t]{0,4}" + VALUE
+)
+_PAIR_TURNED = (
+    r"\bvalue[\"']?[ \t]{0,4}[:=][ \t]{0,4}" + VALUE + r"[,\s]{1,80}[\"']?(?:name|key)[\"']?[ \t]{0,4}[:=][ \t]{0,4}"
+    r"[\"']?([\w.\-]{1,200})"
+)
+_COMPLEX_KEY = r"^[ \t]{0,200}\?[ \t]{1,20}[\"']?([\w.\-]{1,200})[\"']?[ \t]{0,20}\n[ \t]{0,200}:[ \t]{1,20}(.+)$"
+_NEXT_LINE = (
+    r"^[ \t]{0,200}(?:-[ ])?[\"']?([\w.\-]{1,200})[\"']?[ \t]{0,20}:[ \t]{0,20}\n"
+    r"[ \t]{1,200}([^\s:#\-{\[|>&*!][^\n:]{0,4096})$"
+)
+_FLAG = r"(?<![\w-])--?([A-Za-z][\w.-]{1,100})[= ](\"[^\"\n]{1,4096}\"|'[^'\n]{1,4096}'|[^\s\"'-][^\s]{0,4096})"
+_LINE = (
+    r"^[ \t]{0,200}(?:export[ ]|-[ ]|\$env:)?[\"']?([\w.\-]{1,200})[\"']?[ \t]{0,20}:?[:=][ \t]{0,20}"
+    r"(?:[&!][\w!./\-]{0,80}[ \t]{1,20}){0,2}([^\s|>{\[&*!#].*)$"
+)
+_FLOW = (
+    r"[{,][ \t]{0,20}['\"]?([\w.\-]{1,200})['\"]?[ \t]{0,20}(?::[ ]|=)[ \t]{0,20}"
+    r"(\"(?:[^\"\\\n]|\\.){1,4096}\"|'[^'\n]{1,4096}'|[^\s,{}\[\]\"']{1,4096})"
+)
+_WEB_TOKEN = r"(?<![\w-])eyJ[A-Za-z0-9_-]{8,8192}\.eyJ[A-Za-z0-9_-]{2,16384}\.[A-Za-z0-9_-]{0,8192}"
+_ENCRYPTED_WEB_TOKEN = r"(?<![\w-])eyJ[A-Za-z0-9_-]{8,8192}(?:\.[A-Za-z0-9_-]{0,16384}){3}\.[A-Za-z0-9_-]{8,8192}"
+_JSON_PAIR = r'"([\w.\-]{1,200})"\s{0,20}:\s{0,20}"((?:[^"\\]|\\.){1,65536})"'
+_HEADER = (
+    r"(?i:\bauthorization)[\"']?(?:[ \t]{0,4}[:=][ \t]{0,4}|[ \t]{1,4}(?=[\"']))[\"']?(?:[A-Za-z]{1,20}[ ]{1,4})?"
+    r"([^\s\"']{1,8192})"
+)
+_BEARER = r"(?i:\bbearer)[ ]{1,4}([A-Za-z0-9._~+/=-]{16,8192})"
+NAMED = tuple(
+    SoughtForm(pattern, frozenset(needs))
+    for needs, pattern in (
+        *((("-",), _FLAG), ((":", "="), _LINE), ((": ", "="), _FLOW), (('"',), _JSON_PAIR), (("=",), _ASSIGNED)),
+        *((("=",), _SPACED), (("${",), _DEFAULT), (("set", "add_header", "_param"), _SETTING), ((": ",), _INLINE)),
+        *((("<",), _XML), ((">",), _XML_PAIRS[0]), (("<value",), _XML_PAIRS[1]), (("value",), _PAIR)),
+        *((("?",), _COMPLEX_KEY), (("\n ", "\n\t"), _NEXT_LINE)),
+    )
+)
+"""A name, then its value."""
+TURNED = SoughtForm(_PAIR_TURNED, frozenset({"value"}))
+"""A value, then its name."""
+WHOLE = (
+    ("jwt", SoughtForm(_WEB_TOKEN, frozenset({"eyj"}))),
+    ("jwt", SoughtForm(_ENCRYPTED_WEB_TOKEN, frozenset({"eyj"}))),
+    *(("token", one) for one in TOKENS),
+)
+"""What is a credential as a whole, and what it is called."""
+GROUPS = (
+    ("url", SoughtForm(_URL, frozenset({"://"}))),
+    ("url", SoughtForm(_URL_TOKEN, frozenset({"://"}))),
+    *(("command", one) for one in (*COMMANDS, *PARTS)),
+    ("authorization", SoughtForm(_HEADER, frozenset({"auth"}))),
+    ("authorization", SoughtForm(_BEARER, frozenset({"bearer"}))),
+)
+"""Those whose credential is the group that matched, and what it is called."""
+DSNS = SoughtForm(_DSN, frozenset({"@tcp(", "@udp(", "@unix(", "@//"}))
+"""A user and a password before an address in parentheses, or behind a slash."""
+# A name of a credential contains one of them, as does what is neither a command nor a token. Names, like all parts that
+# are sought, are in small letters: a search that ignores case takes far longer than one in a text that is put in small
+# letters first, and so does one expression.
+_HINTS = (
+    *("pass", "pwd", "token", "secret", "key", "auth", "cred", "jwt", "otp", "cookie", "bearer", "dsn", "salt", "eyj"),
+    *("connection", "://", "begin", "pin", "_pw", "_sk", "psk", "phrase"),
+    *("mnemonic", "recovery", "backup", "scratch", "signature=", "tcp(", "udp(", "unix(", "@//"),
+    *("wort", "woord", "senha", "contrase", "dockerc"),
+    *(f"{word}{after}" for word in ("pw", "sig", "_pat") for after in ("=", ":", " ", '"', "'")),
+)
+_SHORTEST_TOKEN = 15
+
+
+def _list_needs(forms: Iterable[SoughtForm]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(need for form in forms for need in sorted(form.needs)))
+
+
+_OF_COMMANDS, _OF_PARTS, _OF_TOKENS = _list_needs(COMMANDS), _list_needs(PARTS), _list_needs(TOKENS)
+_OF_OTHERS = tuple(
+    need
+    for need in _list_needs((*NAMED, TURNED, DSNS, *(form for _, form in (*WHOLE, *GROUPS))))
+    if need not in {*_OF_COMMANDS, *_OF_PARTS, *_OF_TOKENS}
+)
+
+
+class Sought(Struct, frozen=True):
+    """What a text contains of the parts by which forms are sought.
+
+    - `has_name`: whether it may hold the name of a credential.
+    - `parts`: the needs of forms that it meets.
+    """
+
+    has_name: bool
+    parts: frozenset[str]
+
+
+def find_parts(small: str) -> Sought | None:
+    """Return what a text, in small letters, contains of the parts by which forms are sought; None: no credential."""
+    has_name = False
+    for hint in _HINTS:  # hot: of most texts, this is nearly all that is asked
+        if hint in small:
+            has_name = True
+            break
+    parts = [part for part in _OF_PARTS if part in small]
+    if len(small) >= _SHORTEST_TOKEN:
+        parts += [part for part in _OF_TOKENS if part in small]
+    if " " in small or "\t" in small:
+        parts += [part for part in _OF_COMMANDS if part in small]
+    if not has_name and not parts:
+        return None
+    return Sought(has_name, frozenset((*parts, *(part for part in _OF_OTHERS if part in small))))
