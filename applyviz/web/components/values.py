@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
 
-import yaml
 from msgspec import Struct
 
 from applyviz.engine.diff.masking import is_masked
@@ -18,8 +16,9 @@ from applyviz.engine.manifests.scalars import resolve_plain
 from applyviz.engine.objects.lookups import ABSENT, find_value
 from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONValue
+from applyviz.web.components.readable_yaml import render_yaml
 
-__all__ = ["ABSENT", "ShowValue", "Shown", "ValueTexts", "find_value", "render_yaml", "show_short", "show_value"]
+__all__ = ["ABSENT", "ShowValue", "Shown", "ValueTexts", "find_value", "show_short", "show_value"]
 
 SHORT = 72
 LONGEST = 4000
@@ -68,41 +67,42 @@ def _flat_part(value: JSONValue) -> str:
     return "{" + _flat(value) + "}" if isinstance(value, Mapping) and value else _flat(value)
 
 
-class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # the C one where it is built
-    """Writes multi-line texts as literal blocks, as people write them."""
+class _WrittenPart:
+    """How much of a value is written: so many scalars, and no text beyond the characters that are shown."""
+
+    def __init__(self) -> None:
+        self._scalars = MOST_SCALARS
+        # A text is written in at least as many characters, but for a line break at the end of a block.
+        self._characters = LONGEST + MOST_SCALARS
+
+    @property
+    def is_spent(self) -> bool:
+        """Return whether nothing more is written."""
+        return self._scalars <= 0 or self._characters < 0
+
+    def spend(self, value: JSONValue) -> None:
+        """Count a scalar."""
+        self._scalars -= 1
+        self._characters -= len(value) if isinstance(value, str) else 1
 
 
-def _represent_text(dumper: Any, text: str) -> yaml.Node:
-    node: yaml.Node = dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
-    return node
-
-
-_Dumper.add_representer(str, _represent_text)
-
-
-def render_yaml(value: JSONValue) -> str:
-    """Return a value as readable YAML, in its order."""
-    text = str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120))
-    return text.removesuffix("...\n").rstrip("\n")
-
-
-def _prune(value: JSONValue, budget: list[int]) -> JSONValue:
-    """Return the part of a value within the budget of scalars; an exhausted budget means that it is cut."""
+def _prune(value: JSONValue, budget: _WrittenPart) -> JSONValue:
+    """Return the part of a value within the budget; a spent budget means that it is cut."""
     if isinstance(value, Mapping):
         kept: dict[str, JSONValue] = {}
         for name, item in value.items():
-            if budget[0] <= 0:
+            if budget.is_spent:
                 break
             kept[name] = _prune(item, budget)
         return kept
     if isinstance(value, list):
         items: list[JSONValue] = []
         for item in value:
-            if budget[0] <= 0:
+            if budget.is_spent:
                 break
             items.append(_prune(item, budget))
         return items
-    budget[0] -= 1
+    budget.spend(value)
     return value
 
 
@@ -119,9 +119,9 @@ def _cut(text: str) -> Shown:
 
 def _begin(value: JSONValue) -> tuple[JSONValue, bool]:
     """Return the part of a map or list that is shown, and whether it is cut."""
-    budget = [MOST_SCALARS]
+    budget = _WrittenPart()
     begun = _prune(value, budget)
-    return begun, budget[0] <= 0
+    return begun, budget.is_spent
 
 
 def _show_begun(begun: JSONValue, is_cut: bool) -> Shown:

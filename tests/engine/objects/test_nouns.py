@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 import pytest
 
+from applyviz.engine.objects import values
 from applyviz.engine.objects.errors import (
     ClusterError,
     ConflictError,
@@ -66,6 +69,32 @@ def test_clone_shares_no_container():
 )
 def test_values_compare_as_json(left, right, is_same):
     assert is_same_json(left, right) is is_same
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "is_same"),
+    [
+        ({"a": [{"b": 1, "c": "x"}]}, {"a": [{"c": "x", "b": 1}]}, True),
+        ({"a": [1]}, {"a": [1.0]}, True),
+        ({"a": [1, None]}, {"a": [True, None]}, False),
+        ({"a": ["\ud800"]}, {"a": ["\ud800"]}, True),
+        ({"a": MappingProxyType({"b": [0]})}, {"a": MappingProxyType({"b": [False]})}, False),
+        ({"a": MappingProxyType({"b": 1})}, {"a": MappingProxyType({"b": 1})}, True),
+    ],
+)
+def test_equal_python_values_compare_as_json(left, right, is_same):
+    assert left == right
+    assert is_same_json(left, right) is is_same
+
+
+def test_equal_values_are_compared_without_a_walk(monkeypatch):
+    """A custom resource definition has ten thousand values, and a page compares its versions several times."""
+    walked = []
+    monkeypatch.setattr(values, "_is_same_below", lambda *pair: walked.append(pair) or True)
+    value = {"a": [{"b": n, "c": [n / 2, True, None]} for n in range(100)]}
+
+    assert is_same_json(value, clone(value))
+    assert walked == []
 
 
 def test_canonical_json_is_sorted():

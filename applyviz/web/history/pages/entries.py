@@ -19,7 +19,7 @@ from applyviz.records.models import ApplyRun, AuditEntry, Plan
 from applyviz.web.components.badges import Appearance
 from applyviz.web.components.notices import PlanFact
 from applyviz.web.components.object_links import link_object
-from applyviz.web.components.values import render_yaml
+from applyviz.web.components.readable_yaml import render_yaml
 from applyviz.web.history.pages.daily_activity import DailyActivity, present_days
 from applyviz.web.runs.pages.results import OUTCOME_STYLES
 from applyviz.workflow.audit.entries import name_action

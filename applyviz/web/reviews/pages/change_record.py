@@ -23,7 +23,7 @@ from applyviz.records.models import ApplyRun, Approval, ObjectChange, Plan, Reso
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
 from applyviz.web.components.notices import Notice
 from applyviz.web.components.phrases import describe_reason
-from applyviz.web.components.values import render_yaml
+from applyviz.web.components.readable_yaml import render_yaml
 from applyviz.web.reviews.pages.addons.table import ChannelTable, present_channel
 from applyviz.web.reviews.pages.comments import render_markdown
 from applyviz.web.reviews.pages.plan_names import name_identity, name_manager, name_mode, name_target

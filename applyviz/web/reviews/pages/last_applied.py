@@ -10,7 +10,7 @@ from applyviz.engine.diff.masking import is_masked
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.errors import MergeError
 from applyviz.engine.planning.model.plan import PlannedObject
-from applyviz.web.components.values import render_yaml
+from applyviz.web.components.readable_yaml import render_yaml
 
 
 class LastAppliedPage(Struct, frozen=True):

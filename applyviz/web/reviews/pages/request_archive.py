@@ -20,7 +20,7 @@ from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model import placeholders
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.records.models import Plan
-from applyviz.web.components.values import render_yaml
+from applyviz.web.components.readable_yaml import render_yaml
 from applyviz.web.reviews.pages.plan_names import name_manager, name_mode, name_target
 from applyviz.web.reviews.pane.kubectl import unbind
 from applyviz.workflow.plans.changes import read_masked

@@ -24,7 +24,7 @@ from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.engine.requests.patching import CONTENT_TYPES
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.model import Resource
-from applyviz.web.components.values import render_yaml
+from applyviz.web.components.readable_yaml import render_yaml
 from applyviz.web.reviews.pane.diff_lines import diff_bodies
 from applyviz.web.reviews.pane.requests import RequestRow, SideBySide, Text, Words, present_request
 

@@ -9,7 +9,7 @@ import re
 
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.requests.options import ApplyOptions
-from applyviz.web.components.values import render_yaml
+from applyviz.web.components.readable_yaml import render_yaml
 from applyviz.web.reviews.pane.kubectl import NAME, write_command
 from applyviz.web.reviews.pane.requests import render_body, write_curl
 from applyviz.web.reviews.pane.yaml_document import VERSION_WORDS

@@ -20,7 +20,7 @@ from applyviz.engine.objects.exchange import MERGE_PATCH, STRATEGIC_MERGE_PATCH,
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning.model import placeholders
-from applyviz.web.components.values import render_yaml
+from applyviz.web.components.readable_yaml import render_yaml
 from applyviz.web.reviews.pane.diff_lines import DiffRow
 
 Words = str | Promise

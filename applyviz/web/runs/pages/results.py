@@ -17,8 +17,8 @@ from applyviz.records.models import ApplyRun, JournalEntry, ObjectResult
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
 from applyviz.web.components.notices import Notice
 from applyviz.web.components.object_links import link_change, link_object
+from applyviz.web.components.readable_yaml import render_yaml
 from applyviz.web.components.server_text import fold
-from applyviz.web.components.values import render_yaml
 from applyviz.web.runs.pages.pod_lines import list_pod_lines
 from applyviz.web.runs.pages.reads import ReadLine, choose_tone, present_reads
 from applyviz.web.runs.pages.time_axis import format_clock

@@ -13,6 +13,7 @@ from applyviz.engine.planning.model.plan import Operation, Versions
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.web.components import values
 from applyviz.web.components.owners import present_owner
+from applyviz.web.components.readable_yaml import render_yaml
 from applyviz.web.components.values import ABSENT, find_value, show_value
 from applyviz.web.reviews.pages.plan_overview import present_same
 from applyviz.web.reviews.pane import diff_lines, field_marks, fields
@@ -66,7 +67,7 @@ def test_value_is_written_as_yaml_would_read_it(value, text):
 
 def test_rows_that_cannot_be_opened_make_only_what_is_printed(monkeypatch):
     compared, written = [], []
-    write = values.render_yaml
+    write = render_yaml
     monkeypatch.setattr(
         diff_lines, "diff_lines", lambda *sides, **how: compared.append(sides) or text_diff.diff_lines(*sides, **how)
     )
