@@ -17,7 +17,10 @@ from applyviz.engine.risks.model import Risk, RiskLevel
 from applyviz.engine.risks.planning.ownership import FORCED
 from applyviz.records.enums import PlanState, Role
 from applyviz.records.models import Review, ReviewScope
-from applyviz.web.reviews.pages.search import field_lines, in_reviews
+from applyviz.web.reviews.pages.object_list import ListChoice
+from applyviz.web.reviews.pages.scroll_parts import ScrollChoice
+from applyviz.web.reviews.pages.search import field_lines, in_reviews, row_words
+from applyviz.web.reviews.pane.flat_rows import RowFilter
 from tests.builders import grant_role
 from tests.web import builders, reading, rows
 from tests.web.measuring import measure_answer
@@ -276,3 +279,15 @@ def test_answers_are_quick_among_many_fields(as_viewer, alice):
     }
 
     assert {text: seconds for text, seconds in taken.items() if seconds > SECONDS} == {}
+
+
+def test_words_of_badges_are_collected_once_for_all_links():
+    """The Changes tab writes some two hundred links, each of which says what it shows unless a search implies it."""
+    row_words._name_codes.cache_clear()
+    choice = ScrollChoice(listed=ListChoice(q="kept"), show=RowFilter.KEPT)
+
+    links = {choice.write(at=n) for n in range(200)}
+
+    assert len(links) == 200
+    assert not any("show=" in link for link in links)
+    assert row_words._name_codes.cache_info().misses == 1

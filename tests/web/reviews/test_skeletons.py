@@ -8,12 +8,17 @@ from django.utils.translation import gettext_lazy, override
 
 from applyviz.engine.diff.words import Part
 from applyviz.engine.explain.three_way import MergeOutcome, Station, ThreeWay, Winner
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.risks.model import RiskLevel
+from applyviz.web.components.badges import LEVEL_STYLES, OBJECT_STYLES
 from applyviz.web.components.field_strip import present_opened_strip, present_strip
 from applyviz.web.components.owners import present_owners
 from applyviz.web.components.values import show_value
+from applyviz.web.reviews.pages.object_groups import ObjectItem
 from applyviz.web.reviews.pane.diff_lines import DiffRow, Side
 from applyviz.web.templatetags import skeletons
 from applyviz.web.templatetags.field_rows import field_strip, opened_strip, ownership, small_diff_line
+from applyviz.web.templatetags.object_items import object_item
 from tests.web.builders import AUTOSCALER, SETTER, YOU
 
 # What could end an element or an attribute, what nobody sees, and what a mark is made of.
@@ -104,3 +109,33 @@ def test_what_is_remembered_is_bounded(monkeypatch):
         field_strip(present_strip(picture(), [show_value(tone)] * 4, tone=tone))
 
     assert 0 < len(skeletons._skeletons) <= 3
+
+
+@pytest.mark.parametrize("level", [None, LEVEL_STYLES[RiskLevel.HIGH]])
+@pytest.mark.parametrize(
+    ("is_current", "is_viewed", "conflicts"), [(False, False, 0), (True, False, 2), (False, True, 0)]
+)
+def test_item_of_the_list_is_what_its_template_shows(level, is_current, is_viewed, conflicts):
+    for name, where in (("web", ""), (NASTY, "shop"), ("x", NASTY)):
+        item = ObjectItem(
+            *(1_234, name, NASTY, where, OBJECT_STYLES[Operation.UPDATE], "", f"?q={NASTY}", is_current, is_viewed),
+            where=where,
+            level=level,
+            conflicts=conflicts,
+        )
+
+        assert object_item(item) == render_to_string("reviews/changes/_item.html", {"item": item})
+
+
+def test_items_of_the_list_are_rendered_once_per_form(monkeypatch):
+    rendered = []
+    monkeypatch.setattr(skeletons, "render_to_string", lambda *a: rendered.append(a[0]) or render_to_string(*a))
+    items = [
+        ObjectItem(n, f"web-{n}", "Deployment", "shop", OBJECT_STYLES[operation], "", f"/{n}", is_current=False)
+        for n, operation in enumerate(2 * [Operation.UPDATE, Operation.CREATE])
+    ]
+
+    shown = render_to_string("reviews/changes/_items.html", {"items": items})
+
+    assert [shown.count(f'href="/{n}"') for n in range(4)] == [1] * 4
+    assert rendered == ["reviews/changes/_item.html"]

@@ -31,8 +31,11 @@ from applyviz.web.components.values import ABSENT, LONGEST, SHORT, find_value
 from applyviz.workflow.plans.changes import find_root
 
 PAGE, SHOWN, OF_MANIFEST = 600, 24, 200
-COUNTED = 400
-"""So many differing lines of a value are counted: a new version of a custom resource differs in thousands."""
+COUNTED, COUNTED_IN_ROW = 400, 100
+"""So many differing lines of a value are counted: a new version of a custom resource differs in thousands.
+
+A plan has one risk of a kind, but many rows, each of which shows a few lines and the rest as a number.
+"""
 LOOKED_INTO = 40_000
 _MARK, _BLANKS = "…", (" ", "\t", "\n")
 _INSIDE: Mapping[str, str | Promise] = {
@@ -223,7 +226,7 @@ def diff_values(name: str, before: JSONValue, after: JSONValue, *, has_diff: boo
         if isinstance(before, str) and isinstance(after, str):
             before, after, hidden = _find_window(before, after)
         compared = _compare_lines(name, before, after)
-        is_cut = sum(row.state is not LineState.SAME for row in compared) >= COUNTED
+        is_cut = sum(row.state is not LineState.SAME for row in compared) >= COUNTED_IN_ROW
         rows = fold_rows(compared, context=1)
     shown = list(_present_rows(rows[:SHOWN], _NO_GUTTER))
     hidden += _count_lines(rows[SHOWN:])
@@ -239,7 +242,9 @@ def _compare_lines(name: str, before: JSONValue, after: JSONValue) -> tuple[Pair
     """
     begun = [f"{_MARK}\n{text}" for text in (before, after) if isinstance(text, str) and text[:1] in _BLANKS]
     if len(begun) < 2 or not all(map(is_block, begun)):
-        return unify_rows(diff_lines({name: before}, {name: after}, looks_inside=False, is_short=True, most=COUNTED))
+        return unify_rows(
+            diff_lines({name: before}, {name: after}, looks_inside=False, is_short=True, most=COUNTED_IN_ROW)
+        )
     rows = unify_rows(diff_lines({name: begun[0]}, {name: begun[1]}, looks_inside=False))
     mark = next(n for n, row in enumerate(rows) if row.after is not None and row.after.line.text == _MARK)
     return (*rows[:mark], *rows[mark + 1 :])  # the line of its name before it is two, if the end differs

@@ -17,7 +17,7 @@ from applyviz.web.components.readable_yaml import render_yaml
 from applyviz.web.components.values import ABSENT, find_value, show_value
 from applyviz.web.reviews.pages.plan_overview import present_same
 from applyviz.web.reviews.pane import diff_lines, field_marks, fields
-from applyviz.web.reviews.pane.diff_lines import PAGE, diff_values, present_diff
+from applyviz.web.reviews.pane.diff_lines import COUNTED_IN_ROW, PAGE, SHOWN, diff_values, present_diff
 from applyviz.web.reviews.pane.fields import FieldFilter, RowParts
 from applyviz.web.reviews.pane.object_addresses import AloneLinks
 from applyviz.web.reviews.pane.object_content import AloneChoice, fill_alone
@@ -301,14 +301,21 @@ def test_long_value_shows_where_it_begins_to_differ():
     assert texts[-1] == "477 more lines: see the diff"
 
 
-def test_so_many_differing_lines_are_counted_and_no_more():
+def test_so_many_differing_lines_are_counted_and_no_more(monkeypatch):
     """As a new version of a custom resource, each of whose descriptions is another."""
     old, new = ([{"name": f"p{n}", "description": f"{side}{n}"} for n in range(5000)] for side in "xy")
+    compared = []
+    monkeypatch.setattr(
+        diff_lines,
+        "diff_lines",
+        lambda *sides, **how: compared.append(text_diff.diff_lines(*sides, **how)) or compared[-1],
+    )
 
     rest = diff_values("properties", old, new)[-1].fold
     whole = diff_values("properties", old, [*old[:-1], new[-1]])
 
     assert rest.startswith("at least ")
+    assert sum(row.state != "same" for row in compared[0]) == COUNTED_IN_ROW < 5 * SHOWN
     assert [row.shown.parts[-1].text for row in whole if row.state == "added"] == ["y4999"]
 
 

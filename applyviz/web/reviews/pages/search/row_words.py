@@ -7,9 +7,11 @@ language of the reader.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import TypeAlias
 
 from django.utils.functional import Promise
+from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
@@ -40,6 +42,11 @@ def find_codes(reason: FieldReason) -> tuple[str, ...]:
 
 def name_codes() -> WordCodes:
     """Return the codes by each single word of the badges: "removal blocked" is found by either word."""
+    return _name_codes(get_language())
+
+
+@lru_cache(maxsize=8)  # each link of the Changes tab asks whether the search text names kept fields
+def _name_codes(_language: str | None) -> WordCodes:
     words = [(operation.value, style.word) for operation, style in FIELD_STYLES.items()]
     found: dict[str, frozenset[str]] = {}
     for code, phrase in (*words, *_MORE_WORDS):
