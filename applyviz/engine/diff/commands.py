@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from applyviz.engine.diff.sought_forms import VALUE, SoughtForm, seek
+from applyviz.engine.diff.sought_forms import VALUE, SoughtForm, make_form, seek
 
 # Programs, and their flags that take a password.
 _TAKING = (
@@ -96,7 +96,7 @@ COMMANDS = (
         r"\b(?:user|neighbor)[ ]{1,4}\S{1,100}[ ]{1,4}(?:insecure-)?password[ ]{1,4}(?:[057][ ]{1,4})?" + VALUE,
     ),
     seek("enable", r"\benable[ ]{1,4}(?:secret|password)[ ]{1,4}(?:[05789][ ]{1,4})?" + VALUE),
-    SoughtForm(r"^\"[^\"\n]{1,100}\"[ ]\"([^\"\n]{1,512})\"[ ]{0,8}$", frozenset({'" "'})),  # PgBouncer
+    make_form(r"^\"[^\"\n]{1,100}\"[ ]\"([^\"\n]{1,512})\"[ ]{0,8}$", {'" "'}),  # PgBouncer
     seek("stats", r"\bstats[ ]{1,4}auth[ ]{1,4}[^\s:]{1,100}:(\S{1,512})"),
     seek("secret", r"\bsecret[ \t]{1,8}(?:\"([^\"\n]{1,512})\"|([^\s\";=:]{8,512});)"),
     seek("community", r"^[ \t]{0,40}(?:snmp-server[ ]{1,4}community|r[ow]community6?)[ \t]{1,8}" + VALUE),

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from applyviz.engine.diff.commands import COMMANDS, PARTS
 from applyviz.engine.diff.known_tokens import TOKENS
-from applyviz.engine.diff.sought_forms import VALUE, SoughtForm
+from applyviz.engine.diff.sought_forms import VALUE, SoughtForm, make_form
 
 _URL = r"(?<=://)[^\s/@:\"'<>]{0,256}:([^\s/@\"'<>]{1,512})@"
 # A user without a password in a web address is a token.
@@ -62,7 +62,7 @@ _HEADER = (
 )
 _BEARER = r"(?i:\bbearer)[ ]{1,4}([A-Za-z0-9._~+/=-]{16,8192})"
 NAMED = tuple(
-    SoughtForm(pattern, frozenset(needs))
+    make_form(pattern, needs)
     for needs, pattern in (
         *((("-",), _FLAG), ((":", "="), _LINE), ((": ", "="), _FLOW), (('"',), _JSON_PAIR), (("=",), _ASSIGNED)),
         *((("=",), _SPACED), (("${",), _DEFAULT), (("set", "add_header", "_param"), _SETTING), ((": ",), _INLINE)),
@@ -71,23 +71,23 @@ NAMED = tuple(
     )
 )
 """A name, then its value."""
-TURNED = SoughtForm(_PAIR_TURNED, frozenset({"value"}))
+TURNED = make_form(_PAIR_TURNED, {"value"})
 """A value, then its name."""
 WHOLE = (
-    ("jwt", SoughtForm(_WEB_TOKEN, frozenset({"eyj"}))),
-    ("jwt", SoughtForm(_ENCRYPTED_WEB_TOKEN, frozenset({"eyj"}))),
+    ("jwt", make_form(_WEB_TOKEN, {"eyj"})),
+    ("jwt", make_form(_ENCRYPTED_WEB_TOKEN, {"eyj"})),
     *(("token", one) for one in TOKENS),
 )
 """What is a credential as a whole, and what it is called."""
 GROUPS = (
-    ("url", SoughtForm(_URL, frozenset({"://"}))),
-    ("url", SoughtForm(_URL_TOKEN, frozenset({"://"}))),
+    ("url", make_form(_URL, {"://"})),
+    ("url", make_form(_URL_TOKEN, {"://"})),
     *(("command", one) for one in (*COMMANDS, *PARTS)),
-    ("authorization", SoughtForm(_HEADER, frozenset({"auth"}))),
-    ("authorization", SoughtForm(_BEARER, frozenset({"bearer"}))),
+    ("authorization", make_form(_HEADER, {"auth"})),
+    ("authorization", make_form(_BEARER, {"bearer"})),
 )
 """Those whose credential is the group that matched, and what it is called."""
-DSNS = SoughtForm(_DSN, frozenset({"@tcp(", "@udp(", "@unix(", "@//"}))
+DSNS = make_form(_DSN, {"@tcp(", "@udp(", "@unix(", "@//"})
 """A user and a password before an address in parentheses, or behind a slash."""
 # A name of a credential contains one of them, as does what is neither a command nor a token. Names, like all parts that
 # are sought, are in small letters: a search that ignores case takes far longer than one in a text that is put in small

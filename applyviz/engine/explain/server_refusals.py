@@ -6,11 +6,10 @@ matched by the words that stay the same between versions. The first pattern that
 
 from __future__ import annotations
 
-import re
-
 from msgspec import Struct
 
 from applyviz.engine.explain.server_sentences import SENTENCES
+from applyviz.engine.objects.late_patterns import LatePattern
 
 _LONGEST = 16_384
 _WEBHOOK = "failed calling webhook"
@@ -83,10 +82,10 @@ class KnownError(Struct, frozen=True):
     sentence: str
 
 
-_COMPILED = tuple((KnownError(kind, SENTENCES[kind]), re.compile(pattern)) for kind, pattern in _PATTERNS)
+_KNOWN = tuple((KnownError(kind, SENTENCES[kind]), LatePattern(pattern)) for kind, pattern in _PATTERNS)
 
 
 def find_refusal(text: str) -> KnownError | None:
     """Return what the text of a server, of kubectl or of kustomize means; None for a text that no pattern knows."""
     text = text[:_LONGEST].replace("\n", " ")
-    return next((refusal for refusal, pattern in _COMPILED if pattern.search(text)), None)
+    return next((refusal for refusal, pattern in _KNOWN if pattern.search(text)), None)

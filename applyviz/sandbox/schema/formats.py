@@ -12,49 +12,50 @@ from collections.abc import Callable, Mapping
 from datetime import date
 
 from applyviz.engine.objects.golang import read_digits
+from applyviz.engine.objects.late_patterns import LatePattern
 from applyviz.kubernetes.parity.name_formats import label_problems, subdomain_problems
 from applyviz.sandbox.cel.values import read_duration
 
-_TIME = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))\Z")
+_TIME = LatePattern(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))\Z")
 _UUID = r"(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?%s-?%s-?[0-9a-f]{12}\Z"
 _HEX, _VARIANT = "[0-9a-f]{4}", "[89ab][0-9a-f]{3}"
 _UUIDS = {
-    "uuid": re.compile(_UUID % (_HEX, _HEX)),
-    "uuid3": re.compile(_UUID % ("3[0-9a-f]{3}", _HEX)),
-    "uuid4": re.compile(_UUID % ("4[0-9a-f]{3}", _VARIANT)),
-    "uuid5": re.compile(_UUID % ("5[0-9a-f]{3}", _VARIANT)),
+    "uuid": LatePattern(_UUID % (_HEX, _HEX)),
+    "uuid3": LatePattern(_UUID % ("3[0-9a-f]{3}", _HEX)),
+    "uuid4": LatePattern(_UUID % ("4[0-9a-f]{3}", _VARIANT)),
+    "uuid5": LatePattern(_UUID % ("5[0-9a-f]{3}", _VARIANT)),
 }
-_EMAIL = re.compile(r"(?:[^<>@\s]*<)?[^\s<>@(),:;\[\]\"]+@[^\s<>@(),:;\"]+>?\Z")
-_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")
+_EMAIL = LatePattern(r"(?:[^<>@\s]*<)?[^\s<>@(),:;\[\]\"]+@[^\s<>@(),:;\"]+>?\Z")
+_DAY = LatePattern(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")
 # Letters beyond ASCII stand for the Unicode classes of Go's pattern.
 _LETTER = r"a-zA-Z0-9\u00a0-\U0010ffff"
-_HOSTNAME = re.compile(
+_HOSTNAME = LatePattern(
     rf"([{_LETTER}]((-?[{_LETTER}]{{0,62}})?)|([{_LETTER}](([{_LETTER}-]{{0,61}}[{_LETTER}])?)\.)+"
     r"([a-zA-Z\u00a0-\U0010ffff]){2,63})\Z"
 )
-_BASE64 = re.compile(r"([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})\Z")
-_COLOR = re.compile(r"#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})\Z")
-_MAC = re.compile(r"(?i)[0-9a-f]{2}([:-][0-9a-f]{2})+\Z|[0-9a-f]{4}(\.[0-9a-f]{4})+\Z")
+_BASE64 = LatePattern(r"([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})\Z")
+_COLOR = LatePattern(r"#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})\Z")
+_MAC = LatePattern(r"(?i)[0-9a-f]{2}([:-][0-9a-f]{2})+\Z|[0-9a-f]{4}(\.[0-9a-f]{4})+\Z")
 _SCALA = re.compile(r"(?<![0-9])([0-9]++)\s*+([A-Za-z\u00b5]+)")
 _UNITS = frozenset(("ns", "us", "\u00b5s", "ms", "s", "m", "h", "hr", "d", "w", "wk"))
 _LONG_UNITS = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
 
 
 _RGB_PART = "(0|[1-9][0-9]?|1[0-9][0-9]?|2[0-4][0-9]|25[0-5])"
-_RGB = re.compile(rf"rgb\(\s*{_RGB_PART}\s*,\s*{_RGB_PART}\s*,\s*{_RGB_PART}\s*\)\Z")
-_SSN = re.compile(r"[0-9]{3}[- ]?[0-9]{2}[- ]?[0-9]{4}\Z")
-_OBJECT_ID = re.compile(r"[0-9a-fA-F]{24}\Z")
-_URI = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:(?://[^\x00-\x20\x7f/?#]*(?![^/?#])|(?!//))|/)[^\x00-\x1f\x7f]*\Z")
-_BAD_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
-_AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
+_RGB = LatePattern(rf"rgb\(\s*{_RGB_PART}\s*,\s*{_RGB_PART}\s*,\s*{_RGB_PART}\s*\)\Z")
+_SSN = LatePattern(r"[0-9]{3}[- ]?[0-9]{2}[- ]?[0-9]{4}\Z")
+_OBJECT_ID = LatePattern(r"[0-9a-fA-F]{24}\Z")
+_URI = LatePattern(r"(?:[A-Za-z][A-Za-z0-9+.-]*:(?://[^\x00-\x20\x7f/?#]*(?![^/?#])|(?!//))|/)[^\x00-\x1f\x7f]*\Z")
+_BAD_ESCAPE = LatePattern("%(?![0-9A-Fa-f]{2})")
+_AUTHORITY = LatePattern(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 # The characters of a host, which is in brackets if it has colons; a port is a number or empty.
-_HOST = re.compile(
+_HOST = LatePattern(
     r"(?:\[[0-9A-Za-z:.%_~-]*\]|(?:[0-9A-Za-z\x80-\U0010ffff._~!$&'()*+,;=<>\"-]|%[89A-Fa-f][0-9A-Fa-f])*)(?::[0-9]*)?\Z"
 )
-_BEFORE_HOST = re.compile(r"[0-9A-Za-z._:~!$&'()*+,;=%@-]*\Z")
-_BOOK_10, _BOOK_13 = re.compile(r"[0-9]{9}[0-9X]\Z"), re.compile(r"[0-9]{13}\Z")
+_BEFORE_HOST = LatePattern(r"[0-9A-Za-z._:~!$&'()*+,;=%@-]*\Z")
+_BOOK_10, _BOOK_13 = LatePattern(r"[0-9]{9}[0-9X]\Z"), LatePattern(r"[0-9]{13}\Z")
 _BETWEEN = re.compile("[\t\n\f\r -]+")
-_CARD = re.compile(
+_CARD = LatePattern(
     r"(4[0-9]{12}([0-9]{3})?|5[1-5][0-9]{14}|6(011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}|3(0[0-5]|[68][0-9])[0-9]{11}|"
     r"(2131|1800|35[0-9]{3})[0-9]{11})\Z"
 )
