@@ -199,8 +199,17 @@ def find_record(row: ObjectChange) -> str:
 
 def read_masked(row: ObjectChange) -> engine.PlannedObject:
     """Return the change for display: every Secret value is masked, and for a withheld row also what live has."""
-    change = replace(change_from_json(row.document), step=row.step, risks=read_risks(row))
-    return withhold_live(change) if row.operation == engine.Operation.WITHHELD else change
+    return _complete(row, change_from_json(row.document))
+
+
+def read_masked_without_fields(row: ObjectChange) -> engine.PlannedObject:
+    """Return the change as `read_masked` does, with its versions and risks, but without its fields and notices."""
+    return _complete(row, core_from_json(row.document))
+
+
+def _complete(row: ObjectChange, change: engine.PlannedObject) -> engine.PlannedObject:
+    found = replace(change, step=row.step, risks=read_risks(row))
+    return withhold_live(found) if row.operation == engine.Operation.WITHHELD else found
 
 
 def read_risks(row: ObjectChange) -> tuple[Risk, ...]:

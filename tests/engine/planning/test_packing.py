@@ -14,13 +14,22 @@ from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason,
 from applyviz.engine.objects.errors import PlanError, SourcePosition
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.structs import replace
-from applyviz.engine.planning.digest.packing import pack_value, pack_versions, unpack_value, unpack_versions
+from applyviz.engine.planning.digest.packing import (
+    pack_fields,
+    pack_value,
+    pack_versions,
+    unpack_fields,
+    unpack_value,
+    unpack_versions,
+)
 from applyviz.engine.planning.digest.serialize import (
     CHANGE_FORMAT,
     change_from_json,
     change_to_json,
     core_from_json,
+    from_json,
     paths_from_json,
+    to_json,
 )
 from applyviz.engine.planning.model.plan import Operation, PlannedObject, Versions
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
@@ -190,3 +199,19 @@ def test_damaged_content_is_refused_without_quoting_it(damaged: dict[str, Any]) 
         change_from_json({**stored, **damaged})
 
     assert "secret-text" not in str(raised.value)
+
+
+def test_fields_without_a_line_share_their_position() -> None:
+    """An object has hundreds of them, and a position takes longer to make than the rest of a field."""
+    without, with_line = (SourcePosition("a.yaml", line, document=2) for line in (0, 7))
+    shared = FieldReason(("f:a",), FieldOperation.KEPT, Reason.LIVE_ONLY, position=without)
+    rows = [
+        replace(shared, path=(f"f:{name}",), position=at)
+        for name, at in (("a", without), ("b", with_line), ("c", without))
+    ]
+
+    found = unpack_fields(through_text(pack_fields(rows, to_json)), lambda one: from_json(FieldReason, one))
+
+    assert list(found) == rows
+    assert found[0].position is found[2].position
+    assert [one.position.document for one in found] == [2, 2, 2]

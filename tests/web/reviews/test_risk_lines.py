@@ -16,7 +16,9 @@ from applyviz.engine.risks.model import Risk, RiskLevel
 from applyviz.engine.risks.planning.ownership import FORCED
 from applyviz.engine.risks.reach import CLUSTER_SCOPED, RBAC_CHANGED
 from applyviz.web.components.object_links import link_alone
+from applyviz.web.reviews.pages import risk_list
 from applyviz.web.reviews.pane.diff_lines import DifferingLine
+from applyviz.workflow.plans import changes
 from tests.web import builders, reading, rows
 
 ROLE = ObjectRef(GroupVersionKind("rbac.authorization.k8s.io", "v1", "Role"), "shop", "deployer")
@@ -135,3 +137,27 @@ def test_object_counts_as_viewed_only_where_the_list_has_every_line_of_its_high_
         [e for e in reading.find_all(page, "div") if reading.attribute(e, "data-watched")] for page in (whole, cut)
     ]
     assert [len(found) for found in watched] == [1, 0]
+
+
+def test_only_a_forced_change_is_read_with_its_fields(as_bob, alice, monkeypatch):
+    """A plan of a thousand objects has hundreds of risks, and the fields of an object take as long as its versions."""
+    read = []
+    monkeypatch.setattr(risk_list, "read_masked", lambda row: read.append(row.name) or changes.read_masked(row))
+    of_kind = {
+        kind: replace(
+            builders.build_change(),
+            ref=ROLE._replace(name=name),
+            operation=Operation.UPDATE,
+            conflicts=(),
+            open_fields=(),
+            versions=Versions(None, make_role(["get"]), make_role([]), make_role(["get"]), make_role(["get"])),
+            risks=(Risk(kind, RiskLevel.HIGH, (), {"kind": "Role", "name": name, "owners": "x"}),),
+        )
+        for kind, name in ((RBAC_CHANGED, "deployer"), (FORCED, "taken"))
+    }
+    plan = rows.make_plan(alice, list(of_kind.values()))
+
+    page = reading.read(as_bob, reverse("reviews:show-risks", args=[plan.review.number, plan.number]))
+
+    assert read == ["taken"]
+    assert any(line.endswith("- get") for line in lines_of(page))

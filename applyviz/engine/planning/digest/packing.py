@@ -188,7 +188,8 @@ def unpack_fields(packed: JSONObject, read: Callable[[JSONObject], FieldReason])
     found: list[FieldReason] = []
     for number, path, line, column in _list_rows(packed):
         values, first = shared[number]
-        position = SourcePosition(first.file, line, column, first.document, first.item)
+        # Hot: most fields have no line of their own, and a position takes longer to make than the field.
+        position = SourcePosition(first.file, line, column, first.document, first.item) if line or column else first
         found.append(FieldReason(path, position=position, **values))
     return tuple(found)
 

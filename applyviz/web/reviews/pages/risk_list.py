@@ -38,7 +38,7 @@ from applyviz.web.reviews.pane.diff_lines import COUNTED, DifferingLine, DiffRow
 from applyviz.workflow.approvals.acknowledgments import PLAN_ITSELF
 from applyviz.workflow.approvals.viewed_objects import must_be_viewed, name_object
 from applyviz.workflow.foundation import sentences
-from applyviz.workflow.plans.changes import read_masked
+from applyviz.workflow.plans.changes import read_masked, read_masked_without_fields
 from applyviz.workflow.plans.live_values import list_rows
 from applyviz.workflow.policies.risks import PlanRisk
 
@@ -224,11 +224,17 @@ def _present_plan_row(risk: PlanRisk, acts: Acts) -> RiskRow:
     return RiskRow(LEVEL_STYLES[risk.level], risk.kind.slug, _(title(risk.kind, risk.level)), (entry,))
 
 
+def _read(row: ObjectChange) -> engine.PlannedObject:
+    """Return a change as its risks need it; only the lines of one that takes fields over come from its fields."""
+    is_forced = any(kind == FORCED.slug for kind, _level in row.risk_levels)
+    return read_masked(row) if is_forced else read_masked_without_fields(row)
+
+
 def _present_rows(context: PlanContext, acts: Acts) -> list[tuple[RiskLevel, RiskRow]]:
     plan, url_of = context.plan, link_objects(context.plan)
     wanted = {p for risk in context.risks if not risk.is_of_plan for p in risk.positions[:LISTED]}
     stored = list_rows(plan, Q(position__in=wanted), with_documents=True) if wanted else ()
-    changes = {row.position: (row, read_masked(row)) for row in stored}
+    changes = {row.position: (row, _read(row)) for row in stored}
     named = {row.position: row for row in context.changes}
     rows = []
     for risk in context.risks:
