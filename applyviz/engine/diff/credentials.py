@@ -25,7 +25,19 @@ _ENDS = frozenset(
         *("password", "passwd", "passphrase", "passcode", "pwd", "htpasswd", "token", "otp", "jwt", "authorization"),
         *("apikey", "secretkey", "privatekey", "accesskey", "credential", "credentials", "cred", "creds", "psk"),
         *("passwort", "kennwort", "wachtwoord", "contrasena", "senha", "motdepasse"),
-        *("dockercfg", "dockerconfigjson", "clientsecret", "appsecret", "sharedsecret", "jwtsecret", "webhooksecret"),
+        *(
+            "dockercfg",
+            "dockerconfigjson",
+            "clientsecret",
+            "appsecret",
+            "sharedsecret",
+            "jwtsecret",
+            "webhooksecret",
+            "masterkey",
+            "privkey",
+            "dbkey",
+            "signkey",
+        ),
     )
 )
 _PHRASES = frozenset(
@@ -41,7 +53,25 @@ _PHRASES = frozenset(
             f"{what} key"
             for what in ("encrypt", "decryption", "cipher", "aes", "preshared", "subscription", "functions")
         ),
-        *(f"{what} key" for what in ("activation", "stripe", "cookie")),
+        *(
+            f"{what} key"
+            for what in ("activation", "stripe", "cookie", "crypto", "gpg", "csrf", "sign", "write", "server")
+        ),
+        *(
+            f"{what} key"
+            for what in ("admin", "priv", "gossip", "validator", "role", "pagerduty", "opsgenie", "datadog")
+        ),
+        *(f"{what} seed" for what in ("totp", "otp", "wallet")),
+        *(f"{what} webhook{url}" for what in ("slack", "discord", "teams", "mattermost") for url in ("", " url")),
+        *(
+            "service account json",
+            "credentials json",
+            "secrets json",
+            "connection str",
+            "conn str",
+            "auth header",
+            "access signature",
+        ),
         *(f"{what} secret" for what in ("totp", "mfa", "otp", "csrf", "access key")),
         *(f"{what} code" for what in ("recovery", "backup", "scratch")),
         "contrase a",  # its letters that are ASCII
@@ -52,14 +82,17 @@ _SUFFIXES = (
     *("dbpass", "userpass", "adminpass", "rootpass", "smtppass", "authpass", "mailpass"),
 )
 _NONE = frozenset(("PWD", "OLDPWD"))  # the current working directory of a shell
-_UPPER_ENDS = frozenset({"secret", "pass", "dbpass", "dsn", "salt", "cookie", "pin", "mnemonic"})
-_UPPER_LAST = frozenset({"auth", "pw", "sk", "pat"})
+_UPPER_ENDS = frozenset({"secret", "pass", "dbpass", "dsn", "salt", "cookie", "pin", "mnemonic", "bearer", "hmac"})
+_UPPER_LAST = frozenset({"auth", "pw", "sk", "pat", "sas", "skey"})
+_NO_PASSWORDS = frozenset(
+    {"bypass", "compass", "encompass", "multipass", "overpass", "surpass", "trespass", "underpass"}
+)
 _LAST = frozenset({"pass", "pw"})
 # What comes after the name of a credential, and leaves it one: `DB_PASSWORD_OLD`.
 _QUALIFIERS = frozenset(
     (
         *("old", "new", "previous", "current", "prod", "dev", "staging", "test", "value", "primary", "secondary"),
-        *("backup", "enc", "encrypted", "hash", "hashed", "plain", "plaintext", "base", "b", "raw"),
+        *("backup", "enc", "encrypted", "hash", "hashed", "plain", "plaintext", "base", "b", "raw", "pem"),
     )
 )
 _UPPER_NAMES = frozenset({"APP_KEY"})
@@ -134,6 +167,7 @@ def names_credential(name: str) -> bool:
         return True
     is_constant = name.upper() == name
     is_upper = name in _UPPER_NAMES or last in _UPPER_ENDS or (len(words) > 1 and last in _UPPER_LAST)
+    is_upper = is_upper or (last.endswith("pass") and last not in _NO_PASSWORDS)
     return (is_constant and is_upper) or (len(words) > 1 and last in _LAST)
 
 

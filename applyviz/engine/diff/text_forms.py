@@ -92,12 +92,13 @@ DSNS = make_form(_DSN, {"@tcp(", "@udp(", "@unix(", "@//"})
 # A name of a credential contains one of them, as does what is neither a command nor a token. Names, like all parts that
 # are sought, are in small letters: a search that ignores case takes far longer than one in a text that is put in small
 # letters first, and so does one expression.
+_TWO_WORDS = (("conn", "str"), ("account", "json"), ("access", "signature"), ("otp", "seed"), ("wallet", "seed"))
 _HINTS = (
     *("pass", "pwd", "token", "secret", "key", "auth", "cred", "jwt", "otp", "cookie", "bearer", "dsn", "salt", "eyj"),
-    *("connection", "://", "begin", "pin", "_pw", "_sk", "psk", "phrase"),
-    *("mnemonic", "recovery", "backup", "scratch", "signature=", "tcp(", "udp(", "unix(", "@//"),
-    *("wort", "woord", "senha", "contrase", "dockerc"),
-    *(f"{word}{after}" for word in ("pw", "sig", "_pat") for after in ("=", ":", " ", '"', "'")),
+    *("connection", "://", "begin", "_pin", "_pw", "_sk", "psk", "phrase", "mnemonic", "recovery", "backup", "scratch"),
+    *("signature=", "tcp(", "udp(", "unix(", "@//", "wort", "woord", "senha", "contrase", "dockerc", "hmac", "webhook"),
+    *(f"{word}{after}" for word in ("pin", "pw", "sig", "_pat", "_sas") for after in "=: \"'_-12"),
+    *(f"{one}{between}{other}" for one, other in _TWO_WORDS for between in ("", "_", "-")),
 )
 _SHORTEST_TOKEN = 15
 

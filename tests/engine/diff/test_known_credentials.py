@@ -190,6 +190,34 @@ TEXTS = [
     f"me:{{PLAIN}}{WORD}",
     f"me:{{SSHA}}{LONG}",
 ]
+VARIABLES = [
+    "JWT_PRIVATE_KEY",
+    "PRIVATE_KEY_PEM",
+    "SLACK_WEBHOOK_URL",
+    "AZURE_SAS",
+    "CONN_STR",
+    "PGPASS",
+    "BINDPASS",
+    "MASTERKEY",
+    "GPG_KEY",
+    "AUTH_HEADER",
+    "BEARER",
+    "CSRF_KEY",
+    "DUO_SKEY",
+    "WRITE_KEY",
+    "FCM_SERVER_KEY",
+    "CREDENTIALS_JSON",
+    "SERVICE_ACCOUNT_JSON",
+    "DBKEY",
+    "PRIVKEY",
+    "TOTP_SEED",
+    "ADMIN_KEY",
+    "SERVICE_ROLE_KEY",
+    "TOKEN_B64",
+    "PIN_OLD",
+    "GH_PAT",
+    "DB_PW2",
+]
 READABLE = [
     "kubectl get pods -p 8080 | login",
     "zip -r a.zip b && openssl req -keyout /certs/tls.key -key2048",
@@ -208,6 +236,7 @@ READABLE = [
     "cookie SERVERID insert indirect",
     "stats auth admin",
     "passphrase_file: /run/x",
+    "PARTITION_KEY=user_id\nBYPASS=yes\nWEBHOOK_URL=https://x/y\nCONFIG_JSON=a\nRANDOM_SEED=a\nSERVICE_ACCOUNT=robot",
     "bypass: yes\ncompass: north\ncode: 200\nbackup: daily",
     "fe80:5432:a:b",
     "githubTokenSecret: login\nsshKeySecret: deploy\nhashKey: user",
@@ -239,6 +268,11 @@ def test_each_name_of_a_credential_is_found_in_a_text() -> None:
     texts = [form.format(name, WORD) for name in _names() for form in ("{}: {}", "{}={}", '{{"{}": "{}"}}')]
 
     assert [text for text in texts if WORD in redact(text, lambda found, name: "•")] == []
+
+
+@pytest.mark.parametrize("name", VARIABLES)
+def test_variable_is_found_in_a_text(name: str) -> None:
+    assert WORD not in redact(f"{name}={WORD}", lambda found, named: "•")
 
 
 @pytest.mark.parametrize("text", READABLE)
