@@ -5,7 +5,9 @@ The core group is written `core`, the namespace of a cluster-scoped object `-`; 
 
 from __future__ import annotations
 
-from django.urls import reverse
+from functools import lru_cache
+
+from django.urls import get_script_prefix, reverse
 
 from applyviz.records.models import Plan
 
@@ -20,16 +22,23 @@ def link_object(cluster: str, group: str, kind: str, namespace: str, name: str) 
     return reverse("history:show-object", args=[cluster, *parts])
 
 
+def _link_changes(plan: Plan) -> str:
+    return _reverse_changes(plan.review.number, plan.number, get_script_prefix())
+
+
+@lru_cache(maxsize=1_024)  # a page of a plan links to each of its objects
+def _reverse_changes(review: int, plan: int, _prefix: str) -> str:
+    return reverse("reviews:show-changes", args=[review, plan])
+
+
 def link_change(plan: Plan, position: int) -> str:
     """Return the address of one object of a plan among all changes of the plan."""
-    changes = reverse("reviews:show-changes", args=[plan.review.number, plan.number])
-    return f"{changes}?at={position}#object-{position}"
+    return f"{_link_changes(plan)}?at={position}#object-{position}"
 
 
 def link_alone(plan: Plan, position: int, view: str = "") -> str:
     """Return the address of one object of a plan alone, with everything about it, in one of its views."""
-    changes = reverse("reviews:show-changes", args=[plan.review.number, plan.number])
-    return f"{changes}?only={position}{f'&view={view}' if view else ''}"
+    return f"{_link_changes(plan)}?only={position}{f'&view={view}' if view else ''}"
 
 
 def link_field(plan: Plan, position: int, index: int) -> str:

@@ -2,7 +2,9 @@
 
 import re
 
+from django.db import connection
 from django.test.html import parse_html
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from applyviz.engine.objects.structs import replace
@@ -11,6 +13,7 @@ from applyviz.engine.risks.model import Risk, RiskLevel
 from applyviz.engine.risks.removals import REMOVAL_WILL_NOT_HAPPEN
 from applyviz.records.enums import ClusterKind
 from applyviz.records.models import ApplyRun, Approval, Cluster, Comment
+from applyviz.web.components import object_links
 from applyviz.workflow.approvals import acknowledgments
 from applyviz.workflow.plans import reviews
 from tests.builders import make_policy
@@ -262,3 +265,19 @@ def test_plan_that_ran_names_its_run_and_who_approved(as_bob, plan, run):
     assert re.search(rf"Approvals 1 approval, used by run {run.number} bob", page)
     assert [text for text in ("0 of 1 approval", "0 of 3", "eligible", "right now") if text in page] == []
     assert reverse("runs:show-run", args=[run.number]) in as_bob.get(url(plan)).content.decode()
+
+
+def test_page_of_many_objects_reads_their_rows_and_resolves_their_address_once(as_bob, alice, monkeypatch):
+    """A page of five thousand objects read its rows three times, and resolved an address for each link."""
+    change = replace(builders.build_change(), conflicts=(), operation=Operation.PRUNE)
+    plan = rows.make_plan(alice, [replace(change, ref=change.ref._replace(name=f"web-{n}")) for n in range(30)])
+    resolved = []
+    monkeypatch.setattr(object_links, "reverse", lambda *a, **k: resolved.append(a) or reverse(*a, **k))
+    object_links._reverse_changes.cache_clear()
+
+    with CaptureQueriesContext(connection) as asked:
+        page = as_bob.get(url(plan)).content.decode()
+
+    assert page.count("#object-") >= 30
+    assert len(resolved) == 1
+    assert sum('FROM "records_objectchange"' in query["sql"] for query in asked) == 1

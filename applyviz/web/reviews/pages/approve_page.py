@@ -29,6 +29,7 @@ from applyviz.web.reviews.pages.acknowledgments import present_all_acts
 from applyviz.web.reviews.pages.approval_state import link_blocker
 from applyviz.web.reviews.pages.live_bar import LiveBar, present_live_bar
 from applyviz.web.reviews.pages.object_groups import ObjectItem, present_item
+from applyviz.web.reviews.pages.plan_context import list_changes
 from applyviz.web.reviews.pages.plan_names import (
     can_wait,
     name_identity,
@@ -317,7 +318,7 @@ def _can_object(plan: Plan, person: Person) -> bool:
 def present_confirmation(plan: Plan, *, for_user: Person) -> Confirmation:
     """Return the approval page."""
     options = options_from_json(plan.options)
-    changes = list_rows(plan)
+    changes = list_changes(plan)
     found, run = quorum.count_quorum(plan), ApplyRun.objects.filter(plan=plan).first()
     waiting = present_waiting(plan, for_user=for_user)
     starter = waiting.by if waiting is not None and waiting.starts_on_approval else ""
