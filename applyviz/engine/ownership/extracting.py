@@ -8,17 +8,16 @@ port), so a manifest without it does not remove it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Set
+from itertools import chain
 from typing import Any
 
-from applyviz.engine.objects.fieldsets import from_paths
 from applyviz.engine.objects.known_names import NAMING
-from applyviz.engine.objects.paths import FieldPath, element_value
+from applyviz.engine.objects.paths import FieldPath, PathElement, element_value, field
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.ownership.managed_fields import APPLY, read_owners
-from applyviz.engine.ownership.removing import remove_fields
 from applyviz.engine.schema.model import Node
-from applyviz.engine.schema.topology import of_root
-from applyviz.engine.schema.walk import list_leaves
+from applyviz.engine.schema.topology import Topology, of_root
+from applyviz.engine.schema.walk import MISSING, DuplicateEntries, list_leaves, name_entries
 
 
 def list_keys(kept: Collection[FieldPath]) -> Iterator[FieldPath]:
@@ -31,17 +30,44 @@ def list_keys(kept: Collection[FieldPath]) -> Iterator[FieldPath]:
 
 
 def keep_fields(obj: JSONObject, kept: Collection[FieldPath], root: Node | None) -> JSONObject:
-    """Return the object with only these leaves and the keys of their list entries; emptied maps are removed."""
+    """Return the object with only these leaves and the keys of their list entries.
+
+    - Maps, lists and entries of which nothing is kept are left out: a null in their place would remove them.
+    """
     return _keep_leaves(obj, {*kept, *list_keys(kept)}, root)
 
 
 def _keep_leaves(obj: JSONObject, wanted: Set[FieldPath], root: Node | None) -> JSONObject:
-    leaves = list_leaves(root, obj)
-    dropped = [path for path in leaves if path not in wanted]
-    found: JSONObject = _without_emptied(
-        remove_fields(of_root(root), obj, from_paths(dropped)) if dropped else obj, obj
-    )
-    return found
+    found = _keep(of_root(root), obj, (), wanted)
+    return found if isinstance(found, dict) else {}
+
+
+def _keep(topology: Topology | None, value: JSONValue, path: FieldPath, wanted: Set[FieldPath]) -> Any:
+    """Return the value with only the wanted leaves, `MISSING` if it has none of them."""
+    if path in wanted:
+        return value
+    if topology is None or not value:
+        return MISSING
+    if isinstance(value, dict) and topology.is_map and not topology.is_atomic_map:
+        below = ((n, _keep(topology.child(n), v, (*path, field(n)), wanted)) for n, v in value.items())
+        return {name: kept for name, kept in below if kept is not MISSING} or MISSING
+    entries = name_entries(topology, value) if isinstance(value, list) else None
+    if entries is None:
+        return MISSING
+    listed = (_keep_entry(topology, name, entry, path, wanted) for name, entry in entries.items())
+    return [*chain.from_iterable(listed)] or MISSING
+
+
+def _keep_entry(
+    topology: Topology, name: PathElement, entry: JSONValue, path: FieldPath, wanted: Set[FieldPath]
+) -> Iterator[JSONValue]:
+    """Yield an entry of a list with only the wanted leaves, if it has one; entries of one name are one leaf."""
+    if isinstance(entry, DuplicateEntries):
+        yield from entry if (*path, name) in wanted else ()
+        return
+    kept = _keep(topology.item, entry, (*path, name), wanted)
+    if kept is not MISSING:
+        yield kept
 
 
 def extract(live: JSONObject, managers: Collection[str], root: Node | None) -> JSONObject:
@@ -61,11 +87,3 @@ def _list_identifying(applied: Set[FieldPath]) -> set[FieldPath]:
     keys = set(list_keys(applied))
     named = {path[:-1] for path in keys & applied}
     return {path for path in keys if path[:-1] not in named}
-
-
-def _without_emptied(value: JSONValue, before: JSONValue) -> Any:
-    """Return the value without maps that became empty because nothing in them is kept."""
-    if not isinstance(value, dict) or not isinstance(before, dict):
-        return value
-    found = {name: _without_emptied(child, before.get(name)) for name, child in value.items()}
-    return {n: c for n, c in found.items() if c not in ({}, None) or before.get(n) in ({}, None)}

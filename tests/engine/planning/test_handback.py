@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from applyviz.engine.explain.reasons import FieldOperation, Reason
-from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.exchange import STRATEGIC_MERGE_PATCH, Answer, Request
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model import placeholders
@@ -222,3 +222,43 @@ def test_entry_of_a_secret_that_stays_after_the_move_is_named():
     box.apply(secret % "a: uno", client())
     assert sorted(box.get("/api/v1/namespaces/default/secrets/s")["data"]) == ["a", "b"]
     assert box.plan_one(secret % "a: uno", client()).operation is Operation.UNCHANGED
+
+
+def set_by_others(box: Box, container: dict) -> None:
+    """Another field manager adds to the container `web`."""
+    body = {"spec": {"template": {"spec": {"containers": [{"name": "web", **container}]}}}}
+    assert box.handle(Request("PATCH", PATH, {"fieldManager": "kubectl-set"}, STRATEGIC_MERGE_PATCH, body)).is_ok
+
+
+OF_OTHERS = {
+    "entry": {"env": [{"name": "B", "value": "b"}]},
+    "section": {"resources": {"requests": {"cpu": "50m"}}},
+    "list": {"volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}]},
+}
+WITH_OTHERS = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: default}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      volumes: [{name: tmp, emptyDir: {}}]
+      containers:
+      - {name: web, image: "a:1", env: [{name: A, value: a}], resources: {limits: {cpu: "1"}}}
+"""
+
+
+@pytest.mark.parametrize("what", OF_OTHERS)
+def test_entries_and_sections_that_others_added_to_an_applied_entry_stay(what):
+    box = made_server_side(WITH_OTHERS)
+    set_by_others(box, OF_OTHERS[what])
+    before = box.get(PATH)["spec"]
+    change = box.plan_one(WITH_OTHERS.replace("a:1", "a:2"), client())
+
+    assert change.error == ""
+    assert [f for f in change.fields if f.operation is FieldOperation.CLEARED] == []
+    box.apply(WITH_OTHERS.replace("a:1", "a:2"), client())
+    (container,) = box.get(PATH)["spec"]["template"]["spec"]["containers"]
+    assert container == {**before["template"]["spec"]["containers"][0], "image": "a:2"}

@@ -80,6 +80,17 @@ def test_client_side_keeps_what_was_last_applied(annotation, data):
     )
 
 
+def test_sections_and_entries_of_others_are_left_out_of_what_goes_back_as_a_whole():
+    def pod(image):
+        of_others = {"resources": {"limits": {"cpu": "1"}}, "env": [{"name": "A", "value": "a"}]}
+        spec = {"containers": [{"name": "a", "image": image, **of_others}, {"name": "side", "image": "side"}]}
+        return make("Pod", metadata={"managedFields": OWNED}, spec=spec)
+
+    found = undo(Operation.UPDATE, pod("one"), pod("two"))
+
+    assert found.manifest == make("Pod", spec={"containers": [{"name": "a", "image": "one"}]})
+
+
 def test_claims_that_were_made_meanwhile_are_told():
     def stateful(claim):
         return make("StatefulSet", "apps/v1", spec={"volumeClaimTemplates": [{"metadata": {"name": claim}}]})
