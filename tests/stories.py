@@ -46,6 +46,27 @@ def secret(name: str = "login", **data: str) -> str:
     return yaml.safe_dump({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data})
 
 
+SECRETS_OF_A_VAULT = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: secrets.vault.example.com}
+spec:
+  group: vault.example.com
+  names: {plural: secrets, singular: secret, kind: Secret, listKind: SecretList}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, properties: {data: {type: object, additionalProperties: {type: string}}}}}
+"""
+
+
+def vault_secret(**data: str) -> str:
+    """An object of a kind of another group that is named Secret, as YAML."""
+    return secret(**data).replace("apiVersion: v1", "apiVersion: vault.example.com/v1").replace("stringData", "data")
+
+
 @dataclass
 class Wire:
     """What goes over the wire to the sandbox; `fault(request, number of the write)` may raise or tell what to do.

@@ -12,7 +12,7 @@ from applyviz.records.models import AuditEntry, ObjectChange, OutboxMessage, Pla
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
 from applyviz.workflow.plans import changes, planner, reviews
 from tests.builders import make_person
-from tests.stories import Team, config_map, secret
+from tests.stories import SECRETS_OF_A_VAULT, Team, config_map, secret, vault_secret
 
 pytestmark = pytest.mark.django_db
 
@@ -51,6 +51,18 @@ def test_values_of_secrets_are_nowhere_in_clear(team):
     assert "Y2FuYXJ5LTdmM2E5M" not in shown
     assert "canary-7f3a91" in str(change.sealed.open_json())
     assert changes.read_masked(change).ref.name == "login"
+
+
+def test_history_counts_all_but_comparisons_of_secrets_with_live(team):
+    team.apply(SECRETS_OF_A_VAULT)
+    team.apply(secret(password="x"), vault_secret(password="x"))
+
+    plan = team.plan(secret(password="canary-1"), vault_secret(password="canary-2"))
+
+    assert plan.counts == {"update": 2}
+    entry = AuditEntry.objects.filter(action=AuditAction.PLAN_COMPLETED).latest("pk")
+    assert entry.detail["counts"] == {"update": 1, "not-shown": 1}
+    assert "canary" not in str([change.document for change in plan.changes.all()])
 
 
 def test_same_manifests_give_the_same_digest_within_a_review(team):

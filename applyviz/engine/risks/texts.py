@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 
+from applyviz.engine.diff.embedded import names_secret
 from applyviz.engine.manifests.documents import PlainPath, Retyped, Retyping
 from applyviz.engine.risks.advice import Advice
 from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskLevel, RiskSubject, Templates
@@ -94,7 +95,7 @@ def _show(value: object) -> str:
 def find_retyped(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the values and keys that YAML does not read as text."""
     document = subject.document
-    is_secret = subject.ref.gvk.kind == "Secret"
+    is_secret = names_secret(subject.ref.gvk.kind)
     for note in document.retyped if document is not None else ():
         field = find_field(subject, note.path)
         facts = {

@@ -41,6 +41,7 @@ from applyviz.workflow.clusters import impersonation, lifecycle, masking_setting
 from applyviz.workflow.foundation import access, compatibility, digests, failpoints, rare_rows, row_macs, sentences
 from applyviz.workflow.foundation.access import Action, Visitor, require
 from applyviz.workflow.foundation.blockers import AuthorsForged
+from applyviz.workflow.foundation.compared import compares
 from applyviz.workflow.foundation.errors import NotPossibleError, NotVisibleError
 from applyviz.workflow.foundation.leases import LeaseLostError, LeaseRenewer, WorkerStoppingError, find_lease_end
 from applyviz.workflow.foundation.logs import log_unexpected
@@ -126,7 +127,8 @@ def _count(stored: Iterable[engine.PlannedObject]) -> dict[str, int]:
 def _count_for_all(stored: Iterable[engine.PlannedObject]) -> dict[str, int]:
     """Return the counts that everyone may see, without comparisons of Secrets with live."""
     found = list(stored)
-    hidden = (c.operation.value for c in found if c.ref.gvk.kind == "Secret" and c.versions.live is not None)
+    rows = ((c.ref.gvk.group, c.ref.gvk.kind, c.operation.value) for c in found)
+    hidden = (operation for group, kind, operation in rows if compares(group, kind, operation))
     return live_values.blur_counts(_count(found), hidden)
 
 

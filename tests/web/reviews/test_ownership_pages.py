@@ -11,7 +11,7 @@ from applyviz.records.models import Plan
 from applyviz.web.components.object_links import link_alone
 from applyviz.workflow.plans import planner
 from tests.builders import make_person
-from tests.stories import SETTINGS, config_map, secret
+from tests.stories import SECRETS_OF_A_VAULT, SETTINGS, config_map, secret, vault_secret
 from tests.web.reviews.test_hand_over import WEB
 
 pytestmark = pytest.mark.django_db
@@ -218,6 +218,22 @@ def test_nothing_is_taken_from_a_live_secret_or_where_there_is_nothing(team):
     assert [reason in page for reason, page in zip(reasons, pages, strict=True)] == [True] * 3
     assert "canary" not in "".join(pages)
     assert browser.post(take_url(plan, positions["Secret"]), {"fields_given": ["0"]}).status_code == 422
+
+
+def test_a_kind_of_another_group_that_is_named_secret_is_treated_as_one(team):
+    team.apply(SECRETS_OF_A_VAULT)
+    team.apply(vault_secret(password="x"))
+    path = "/apis/vault.example.com/v1/namespaces/default/secrets/login"
+    assert team.edit(path, {"data": {"password": "canary", "b": "canary"}}).is_ok
+    plan = team.plan(vault_secret(password="x"), takes_over=True)
+    browser = open_browser(team.alice)
+    diff = reverse("reviews:scroll-objects", args=[plan.review.number, plan.number]) + "?only=0&view=diff"
+
+    taken, shown = (browser.get(address).content.decode() for address in (take_url(plan), diff))
+
+    assert "are not taken from the cluster" in taken
+    assert "Values of Secrets are masked" in shown
+    assert "canary" not in taken + shown
 
 
 @pytest.mark.core(1)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
+from applyviz.engine.diff.embedded import names_secret
 from applyviz.engine.diff.masking import is_masked
 from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.objects.errors import Conflict
@@ -33,7 +34,7 @@ def holds_masked(shown: PlannedObject, plain: Container[object] = ()) -> bool:
     versions = shown.versions
     found = (versions.last_applied, versions.manifest, versions.live, versions.merged, versions.after)
     bodies = (request.body for request in shown.requests)
-    return shown.ref.gvk.kind == "Secret" or any(is_masked(one, plain) for one in (*found, *bodies))
+    return names_secret(shown.ref.gvk.kind) or any(is_masked(one, plain) for one in (*found, *bodies))
 
 
 def _keep_known(path: PlainPath, obj: Any) -> PlainPath:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.utils.translation import gettext as _
 from msgspec import Struct
 
+from applyviz.engine.diff.embedded import names_secret
 from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.planning.digest.serialize import options_from_json
@@ -55,7 +56,7 @@ class ManagersPage(Struct, frozen=True):
 def _explain_empty(change: PlannedObject) -> str:
     if change.versions.live is None:
         return _("The object does not exist yet, so there is nothing to take.")
-    if change.ref.gvk.kind == "Secret":
+    if names_secret(change.ref.gvk.kind):
         return _("Values of Secrets are not taken from the cluster: their author may not be allowed to read them.")
     return _("No other manager set a field of this object to a value that differs from the manifest.")
 

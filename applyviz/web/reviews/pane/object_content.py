@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from msgspec import Struct
 
+from applyviz.engine.diff.embedded import names_secret
 from applyviz.engine.explain.fields import CHANGING
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.objects.known_names import LAST_APPLIED_PATH
@@ -343,7 +344,7 @@ def _fill_diff(change: PlannedObject, choice: AloneChoice, options: ApplyOptions
         template="reviews/_diff.html",
         diff=diff,
         diff_query=_write_query(choice),
-        is_masked=change.ref.gvk.kind == "Secret",
+        is_masked=names_secret(change.ref.gvk.kind),
         is_split=choice.is_split,
         displays=_offer_displays(choice, has_inside=diff.has_inside),
     )
