@@ -60,7 +60,7 @@ _CLAIMS = (
     (r"no longer in the manifest|you dropped", "dropped"),
     (r"keeps only what your manifest sets|replaced as a whole|directive", "whole"),
     (r"what your manifest sets there", "filled"),
-    (r"set in your manifest|your manifest changes it|overwritten: .* loses", "set"),
+    (r"set in your manifest|your manifest changes it|overwritten: .* loses? ", "set"),
     (r"this (entry|value) is new", "new"),
 )
 

@@ -109,6 +109,27 @@ def _encode_texts(wanted: JSONObject | None) -> JSONObject | None:
     return {**wanted, "data": {**(wanted.get("data") or {}), **texts}}
 
 
+def _drop_null_keys(value: Any, names: set[str]) -> Any:
+    """Return a manifest as the server reads it: a key of a list entry that is null gets its default."""
+    if isinstance(value, list):
+        entries = [
+            {k: v for k, v in e.items() if v is not None or k not in names} if isinstance(e, dict) else e for e in value
+        ]
+        return [_drop_null_keys(entry, names) for entry in entries]
+    return {k: _drop_null_keys(v, names) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def _find_wanted(wanted: JSONObject | None, path: FieldPath, find: Callable[[Any, FieldPath], Any]) -> Any:
+    """Return what a manifest has at a path, also in an entry that names a key with null."""
+    found = find(wanted, path)
+    names = {name for element in path if element[0] == "k" for name in json.loads(element[2:])}
+    plain = _drop_null_keys(wanted, names)
+    if found is not ABSENT or plain == wanted:
+        return found
+    is_key = len(path) > 1 and path[-2][0] == "k" and path[-1][2:] in json.loads(path[-2][2:])
+    return None if is_key and find(plain, path[:-1]) is not ABSENT else find(plain, path)
+
+
 def read_fact(
     path: FieldPath,
     root: Any,
@@ -120,19 +141,19 @@ def read_fact(
 ) -> Fact:
     """Read one field of real objects and of the manifest."""
 
-    def at(obj: JSONObject | None) -> Any:
+    def find(obj: JSONObject | None, where: FieldPath) -> Any:
         if obj is None:
             return ABSENT
-        value = find_leaf(root, obj, path) if root is not None else find_value(obj, path)
+        value = find_leaf(root, obj, where) if root is not None else find_value(obj, where)
         return ABSENT if value is MISSING else value
 
     wanted = _encode_texts(wanted)
     annotations = (before or {}).get("metadata", {}).get("annotations", {})
     return Fact(
         path,
-        at(before),
-        at(after),
-        at(wanted),
+        find(before, path),
+        find(after, path),
+        _find_wanted(wanted, path, find),
         list_owners(before, path),
         list_owners(after, path),
         you,
@@ -207,7 +228,11 @@ CLAIMS: Mapping[str, Claim] = {
     ),
     r"Moved: `.+` gets this node port": _is_gone,
     r"the server moves this node port here from `.+`": lambda f: f.is_there and not f.is_wanted,
-    r"a patch directive, not a field: kubectl carries it out": lambda f: not f.is_there,
+    r"a patch directive, not a field: the object does not get it": lambda f: not f.is_there,
+    r"not set: kubectl does not send it because of `.+`": lambda f: (
+        f.is_same and f.is_wanted and not is_same_json(f.after, f.wanted)
+    ),
+    r"matches another entry of your manifest with the same `.+`": lambda f: _is_kept(f),
     r"not set: the merge treats entries with the same `.+` as one": lambda f: f.is_same,
     r"Removed: you dropped `.+` and everything in it": lambda f: _is_gone(f) and not f.is_wanted,
     r"Removed: you dropped `.+` and no other manager owns it": _is_yours_alone,
@@ -240,10 +265,10 @@ CLAIMS: Mapping[str, Claim] = {
     r"left empty: the server chooses the value": lambda f: (
         f.is_there and not f.was and f.wanted in (None, "", 0, [], {}, {"matchLabels": {}})
     ),
-    r"overwritten: (.+) loses the field": lambda f: (
+    r"overwritten: (.+) loses? the field": lambda f: (
         f.is_there and not f.is_same and all(f.owns(n, after=False) for n in f.names)
     ),
-    r"not in your manifest: kept, and (.+) no longer owns it": lambda f: (
+    r"not in your manifest: kept, and (.+) no longer owns? it": lambda f: (
         _is_kept(f) and all(f.owns(n, after=False) for n in f.names)
     ),
     r"you and (.+) own it with the same value": lambda f: f.is_same and f.owns(f.you) and all(map(f.owns, f.names)),

@@ -20,6 +20,7 @@ from applyviz.engine.explain.verdict import (
     LeafExplanation,
     find_null,
     find_twin_key,
+    find_written_beside,
     is_answer_to,
     is_empty_section,
     is_filled,
@@ -54,7 +55,12 @@ def judge_client(versions: ObjectVersions, path: FieldPath, row: Row, manager: s
         return _judge_same(versions, path, live, wanted)
     if live is MISSING:
         return GONE_ALREADY
-    return AS_IT_IS if is_empty_section(versions, path) else _judge_kept(versions, manager, before, owners)
+    if is_empty_section(versions, path):
+        return AS_IT_IS
+    key = find_written_beside(versions, path)
+    if key:
+        return LeafExplanation(FieldOperation.KEPT, Reason.FROM_ANOTHER_ENTRY, key)
+    return _judge_kept(versions, manager, before, owners)
 
 
 def _judge_same(versions: ObjectVersions, path: FieldPath, live: JSONValue, wanted: JSONValue) -> LeafExplanation:
@@ -65,6 +71,9 @@ def _judge_same(versions: ObjectVersions, path: FieldPath, live: JSONValue, want
         return AS_IT_IS
     if any(element.startswith("f:$") for element in path):
         return LeafExplanation(UNCHANGED, Reason.DIRECTIVE)
+    directive = _find_directive(versions, path)
+    if directive is not None:
+        return LeafExplanation(UNCHANGED, Reason.DIRECTIVE, render_path(directive))
     key = find_twin_key(versions, path, versions.manifest) or find_twin_key(versions, path, versions.merged)
     return LeafExplanation(UNCHANGED, Reason.FROM_ANOTHER_ENTRY, key) if key else AS_IT_IS
 
@@ -181,7 +190,7 @@ def _judge_taken_along(versions: ObjectVersions, path: FieldPath) -> tuple[Reaso
     above = versions.manifest.find_above(path)
     if above is not None:
         return Reason.REPLACED_WHOLE, render_path(above)
-    if _has_directive(versions, path):
+    if _find_directive(versions, path) is not None:
         return Reason.DIRECTIVE, ""
     renamed = _find_renamed(versions, path) or _find_renewed(versions, path)
     if renamed is not None:
@@ -266,5 +275,7 @@ def _find_replaced(versions: ObjectVersions, path: FieldPath) -> FieldPath | Non
     return () if node is None else None
 
 
-def _has_directive(versions: ObjectVersions, path: FieldPath) -> bool:
-    return any(versions.manifest.has_path((*path[:n], "f:$patch")) for n in range(len(path)))
+def _find_directive(versions: ObjectVersions, path: FieldPath) -> FieldPath | None:
+    """Return the directive `$patch` of the manifest beside or above a path."""
+    beside = ((*path[:n], "f:$patch") for n in range(len(path)))
+    return next((one for one in beside if versions.manifest.has_path(one)), None)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
-from applyviz.engine.explain.source import SourceSpot
+from applyviz.engine.explain.source import SourceSpot, drop_null_keys
 from applyviz.engine.objects.errors import SourcePosition
 from applyviz.engine.objects.paths import FieldPath, PathElement
 from applyviz.engine.objects.values import JSONValue
@@ -95,8 +95,7 @@ class RowReader:
                 maps[column], has_map = value, True
                 continue
             if value and kind is list and topology is not None and id(value) not in named:
-                entries = _without_null_keys(topology, value) if column == MERGED else value
-                named[id(value)] = name_entries(topology, entries)
+                named[id(value)] = _name_entries(topology, value, is_merged=column == MERGED)
             entries = named.get(id(value))
             if entries is not None:
                 lists[column], has_list = entries, True
@@ -172,12 +171,15 @@ class RowReader:
             self.reordered.append(at.path)
 
 
-def _without_null_keys(topology: Topology, entries: list[JSONValue]) -> list[JSONValue]:
-    """Return entries as the server reads them: a key that a merge left at null gets its default."""
-    keys = topology.keys
-    if not any(type(e) is dict and any(e.get(k, MISSING) is None for k in keys) for e in entries):
+def _name_entries(
+    topology: Topology, items: list[JSONValue], *, is_merged: bool
+) -> dict[PathElement, JSONValue] | None:
+    """Return the entries of a list by name, as the server reads them; what a manifest says is kept, with its nulls."""
+    plain = [drop_null_keys(topology, item) for item in items]
+    entries: dict[PathElement, JSONValue] | None = name_entries(topology, plain)
+    if entries is None or is_merged or len(entries) < len(items):
         return entries
-    return [{n: v for n, v in e.items() if v is not None or n not in keys} if type(e) is dict else e for e in entries]
+    return dict(zip(entries, items, strict=True))
 
 
 def _is_mixed(topology: Topology, live: JSONValue, after: JSONValue) -> bool:

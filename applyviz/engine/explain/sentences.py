@@ -86,7 +86,8 @@ _BY_OPERATION: dict[tuple[Reason, FieldOperation], str] = {
     (Reason.FROM_ANOTHER_ENTRY, FieldOperation.UNCHANGED): (
         "not set: the merge treats entries with the same `{path}` as one"
     ),
-    (Reason.DIRECTIVE, FieldOperation.UNCHANGED): "a patch directive, not a field: kubectl carries it out",
+    (Reason.DIRECTIVE, FieldOperation.UNCHANGED): "a patch directive, not a field: the object does not get it",
+    (Reason.FROM_ANOTHER_ENTRY, FieldOperation.KEPT): "matches another entry of your manifest with the same `{path}`",
     (Reason.PATCH_SETS, FieldOperation.CHANGED): "changed by the patch",
     (Reason.REMOVED_FROM_MANIFEST, FieldOperation.UNCHANGED): "no longer in the manifest; already removed",
     (Reason.NULL_CLEARS, FieldOperation.UNCHANGED): "null in the manifest; already absent",
@@ -102,6 +103,7 @@ _BY_PATH: dict[Reason, str] = {
     Reason.REMOVED_SOLE_OWNER: "Removed: you dropped `{path}` and no other manager owns it",
     Reason.NULL_CLEARS: "Removed: your manifest sets `{path}` to null",
     Reason.REPLACED_WHOLE: "`{path}` is replaced as a whole",
+    Reason.DIRECTIVE: "not set: kubectl does not send it because of `{path}`",
 }
 # The same, where the server sets its default instead.
 _BY_PATH_DEFAULTED: dict[Reason, str] = {
@@ -114,6 +116,8 @@ _BY_PATH_DEFAULTED: dict[Reason, str] = {
 _BY_MANY: dict[Reason, str] = {
     Reason.OWNED_BY_OTHERS: "live only, kept: {owners} own it",
     Reason.STILL_OWNED_BY_OTHERS: "Not removed: {owners} still own it",
+    Reason.TAKEN_OVER: "overwritten: {owners} lose the field",
+    Reason.RELEASED: "not in your manifest: kept, and {owners} no longer own it",
     Reason.CONFLICTS: "conflict: {owners} own it with a different value",
     Reason.CONFLICTS_WHILE_EQUAL: "conflict: {owners} own it, although the values are equal",
 }

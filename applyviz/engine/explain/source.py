@@ -56,12 +56,19 @@ class SourceSpot:
         return self._indices.get(element)
 
 
+def drop_null_keys(topology: Topology, item: JSONValue) -> JSONValue:
+    """Return an entry of a list as the server reads it: a key that is null gets its default."""
+    if not isinstance(item, dict) or all(item.get(name, "") is not None for name in topology.keys):
+        return item
+    return {name: value for name, value in item.items() if value is not None or name not in topology.keys}
+
+
 def _index_items(topology: Topology, items: list[Any]) -> dict[PathElement, int]:
     """Return the first index of each entry that has a name."""
     found: dict[PathElement, int] = {}
     for index, item in enumerate(items):
         try:
-            found.setdefault(topology.name_item(item), index)
+            found.setdefault(topology.name_item(drop_null_keys(topology, item)), index)
         except ItemError:
             continue
     return found

@@ -88,6 +88,8 @@ def _find_cause(at: _Place, value: JSONValue, after: JSONValue, *, is_there: boo
         return (
             "it is null here, and the server sets its default again" if is_there else "it is null here and absent there"
         )
+    if value in ({}, []) and _holds_directive(at.value):
+        return "it holds a directive of a patch"
     if isinstance(value, list) and _loses_null(value, after):
         return "it holds a null, which the server does not keep"
     if isinstance(value, list) and is_within(value, after):
@@ -97,6 +99,13 @@ def _find_cause(at: _Place, value: JSONValue, after: JSONValue, *, is_there: boo
     if _are_texts(value, after, at.node):
         return "the server keeps another value"
     return "the server keeps it in another form" if is_there else "the server does not keep it"
+
+
+def _holds_directive(value: JSONValue) -> bool:
+    """Return whether there is a directive in a value: kubectl computes away what it asks for, and sends the rest."""
+    if isinstance(value, Mapping):
+        return any(is_directive(name) or _holds_directive(below) for name, below in value.items())
+    return isinstance(value, list) and any(map(_holds_directive, value))
 
 
 def _are_texts(value: JSONValue, after: JSONValue, node: Node | None) -> bool:

@@ -94,3 +94,36 @@ def test_entry_without_the_protocol_of_the_live_one_sets_the_values_of_that_one(
         "from-another-entry",
         "not set: the merge treats entries with the same `port` as one",
     ]
+
+
+def test_value_that_the_live_entry_has_already_matches_an_entry_without_its_protocol():
+    case = {
+        "kind": "Service",
+        "live": {"spec": {"ports": [{"name": "dns", "port": 53, "protocol": "UDP", "targetPort": 53}]}},
+        "manifest": {"spec": {"ports": [{"name": "dns", "port": 53, "targetPort": 5353}]}},
+        "after": {"spec": {"ports": [{"name": "dns", "port": 53, "protocol": "UDP", "targetPort": 5353}]}},
+    }
+    udp = '.spec.ports[port=53,protocol="UDP"]'
+    sentence = "matches another entry of your manifest with the same `port`"
+
+    assert find(case, f"{udp}.name") == ["kept", "from-another-entry", sentence]
+    assert find(case, f"{udp}.port") == ["kept", "from-another-entry", sentence]
+    assert find(case, f"{udp}.protocol") == ["kept", "live-only", "live only: kept"]
+    assert find(case, f"{udp}.targetPort")[:2] == ["changed", "from-another-entry"]
+
+
+def test_protocol_that_is_null_means_the_entry_with_the_default():
+    case = {
+        "kind": "Service",
+        "live": {"spec": {"ports": [{"name": "dns", "port": 53, "protocol": "TCP", "targetPort": 53}]}},
+        "manifest": {"spec": {"ports": [{"name": "dns", "port": 53, "protocol": None, "targetPort": 54}]}},
+        "merged": {"spec": {"ports": [{"name": "dns", "port": 53, "targetPort": 54}]}},
+        "after": {"spec": {"ports": [{"name": "dns", "port": 53, "protocol": "TCP", "targetPort": 54}]}},
+    }
+    found = summarise(explain_client_side({"last_applied": {}, **case}))
+    tcp = '.spec.ports[port=53,protocol="TCP"]'
+
+    assert [path for path in found if path.startswith(".spec.ports") and not path.startswith(tcp)] == []
+    assert found[f"{tcp}.name"] == ["unchanged", "manifest-equals-live", "your manifest matches the live object"]
+    assert found[f"{tcp}.targetPort"] == ["changed", "manifest-sets", "your manifest changes it"]
+    assert found[f"{tcp}.protocol"][0] == "unchanged"
