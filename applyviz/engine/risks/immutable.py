@@ -17,19 +17,32 @@ from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.objects.accessors import as_mapping
 from applyviz.engine.objects.kinds import CRD
 from applyviz.engine.objects.lookups import ABSENT
+from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at, is_same_json
 from applyviz.engine.risks.advice import Advice
-from applyviz.engine.risks.kept_values import DEFAULTS, FIXED, FIXED_BUT, FIXED_ONCE_SET, Kind, Place
+from applyviz.engine.risks.kept_values import (
+    DEFAULTS,
+    FIXED,
+    FIXED_BUT,
+    FIXED_ONCE_SET,
+    UNSET,
+    Kind,
+    Place,
+    list_container_fields,
+    name_containers,
+)
 from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskLevel, RiskSubject, Templates
 from applyviz.engine.risks.rules import rule
 from applyviz.engine.risks.walking import field_path, list_at, map_at, position_of, respell, root_of
+from applyviz.engine.schema.walk import MISSING, find_value
 
 # The fields of a pod template that a suspended Job may change before its first start: scheduling and resources.
 _FREE_OF_SUSPENDED = ("nodeSelector", "tolerations", "schedulingGates", "affinity")
 # Only a deletion writes these, whatever the kind.
 _OF_DELETIONS = (("metadata", "deletionTimestamp"), ("metadata", "deletionGracePeriodSeconds"))
 _AFFINITY = ("spec", "affinity")
+_CONTAINERS = (("spec", "containers"), ("spec", "initContainers"))
 # The two fields of a claim that name its source: the server fills each from the other.
 _TWINS = {("spec", one): ("spec", other) for one, other in permutations(("dataSource", "dataSourceRef"))}
 # The taints that every pod tolerates for five minutes, by the admission plugin DefaultTolerationSeconds.
@@ -37,8 +50,6 @@ _ADMITTED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 # What a new object cannot have either: the server refuses it, or leaves it out.
 _OF_NO_NEW_OBJECT = (*_OF_DELETIONS, ("spec", "ephemeralContainers"))
-# What a server leaves out of an entry of a list.
-_UNSET: tuple[JSONValue, ...] = (None, "", [])
 # What goes with an object of a kind when it is deleted, so that replacing it is not the first thing to try.
 _LOSES = {
     "PersistentVolumeClaim": "the data of its volume",
@@ -161,10 +172,10 @@ def _comes_again(toleration: JSONValue, others: Iterable[JSONValue]) -> bool:
 
 def _pod(live: JSONObject, result: JSONObject) -> Iterator[Place]:
     """Yield immutable fields of a pod: of containers only images may change; tolerations may only be added."""
-    for part in ("containers", "initContainers"):
-        plain = [[_without(each, "image") for each in list_at(obj, "spec", part)] for obj in (live, result)]
+    for where in _CONTAINERS:
+        plain = [[_without(each, "image") for each in list_at(obj, *where)] for obj in (live, result)]
         if not is_same_json(*plain):
-            yield "spec", part
+            yield where
     had, tolerated = map(_list_tolerations, (live, result))
     gone = (each for text, each in had.items() if text not in tolerated)
     if not all(_comes_again(each, tolerated.values()) for each in gone):
@@ -330,7 +341,7 @@ def _without_empty(value: JSONValue, live: JSONValue, *, is_entry: bool = False)
         return [_without_empty(item, old, is_entry=True) for item, old in zip(value, live, strict=True)]
     if not isinstance(value, Mapping) or not isinstance(live, Mapping):
         return value
-    kept = (name for name, item in value.items() if name in live or (item not in _UNSET if is_entry else item))
+    kept = (name for name, item in value.items() if name in live or (item not in UNSET if is_entry else item))
     return {name: _without_empty(value[name], live.get(name), is_entry=is_entry) for name in kept}
 
 
@@ -353,18 +364,31 @@ def _find_differing(subject: RiskSubject, live: JSONObject, merged: JSONObject) 
     return [*changed, *(where for where in dropped if any(_is_named(where, r) for r in named))]
 
 
+def _find_in_containers(subject: RiskSubject, live: JSONObject, result: JSONObject, where: PlainPath) -> Iterator[Risk]:
+    """Yield the fields of the containers of a Pod that differ; what the merge drops counts if nothing else differs."""
+    wanted, had, now = (get_at(obj, tuple(map(str, where))) for obj in (subject.manifest, live, result))
+    changed = list_container_fields(wanted, had, _fill(now, had), where)
+    for one in changed if changed != [where] else list_container_fields(wanted, had, now, where):
+        at = name_containers(subject.manifest, one)
+        facts = {"field": render_path(at).removeprefix("."), "kind": "Pod"}
+        if find_value(root_of(subject), live, at) is MISSING:
+            facts["absent"] = "yes"
+        yield IMMUTABLE_FIELD.at(at, facts, position_of(subject, one))
+
+
 @rule(10)
 def find(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the immutable fields whose value would change."""
     live, result = subject.live, subject.result
     if live is None or result is None or subject.manifest is None or subject.is_accepted:
         return
-    if subject.is_merge_only or subject.after is None:
-        found = _find_unanswered(subject, live, respell(subject.merged or result, live, root_of(subject)))
-    else:
-        found = _list_fixed(subject, live, respell(result, live, root_of(subject)))
-    kind = subject.ref.gvk.kind
+    is_unanswered, kind = subject.is_merge_only or subject.after is None, subject.ref.gvk.kind
+    result = respell((subject.merged if is_unanswered else None) or result, live, root_of(subject))
+    found = _find_unanswered(subject, live, result) if is_unanswered else _list_fixed(subject, live, result)
     for where in found:
+        if where in _CONTAINERS:
+            yield from _find_in_containers(subject, live, result, where)
+            continue
         facts = {"field": ".".join(str(step) for step in where), "kind": kind}
         if kind in _LOSES:
             facts["loses"] = _LOSES[kind]

@@ -20,19 +20,19 @@ spec:
 
 @pytest.mark.parametrize("mode", ApplyMode)
 @pytest.mark.parametrize(
-    ("added", "is_named"),
+    ("added", "named"),
     [
-        (', env: [], workingDir: "", command: null', False),
-        (", securityContext: {}", True),
-        (", securityContext: {runAsUser: 0}", True),
+        (', env: [], workingDir: "", command: null', ()),
+        (", securityContext: {}", ('spec.containers[name="c"].securityContext',)),
+        (", securityContext: {runAsUser: 0}", ('spec.containers[name="c"].securityContext',)),
     ],
 )
-def test_containers_are_named_only_for_values_that_the_server_stores(mode, added, is_named):
+def test_containers_are_named_only_for_values_that_the_server_stores(mode, added, named):
     options = ApplyOptions(mode=mode)
     box = Box()
     box.apply(POD % ("30", ""), options)
 
     change = box.plan_one(POD % ("40", added), options)
 
-    named = {risk.facts["field"] for risk in change.risks if risk.kind is IMMUTABLE_FIELD}
-    assert named == {"spec.terminationGracePeriodSeconds", *(["spec.containers"] if is_named else [])}
+    found = {risk.facts["field"] for risk in change.risks if risk.kind is IMMUTABLE_FIELD}
+    assert found == {"spec.terminationGracePeriodSeconds", *named}
