@@ -19,6 +19,7 @@ from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
+from django.urls import Resolver404, resolve
 from django.utils.cache import patch_vary_headers
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
@@ -89,15 +90,32 @@ def requires(action: Action, *methods: str) -> Callable[[PageView[P]], View[P]]:
     return decorate
 
 
+def _can_be_opened(path: str) -> bool:
+    """Return whether a path leads to a page: one that takes only forms refuses whoever follows a link to it."""
+    try:
+        view = resolve(path).func
+    except Resolver404:
+        return False
+    return "GET" in getattr(view, "methods", ("GET",))
+
+
 def _find_way_back(request: HttpRequest) -> str:
-    """Return where a sign-in leads: to the address itself, or to the page that asked for a part or sent a form."""
+    """Return where a sign-in leads: to the address itself, or to the page that asked for a part or sent a form.
+
+    A refused form may be sent again from the address that refused it, where no page is. Then the nearest one above it
+    has the form: that of the plan, of the review or of the settings.
+    """
     if request.method in ("GET", "HEAD") and not is_fragment(request):
         return request.get_full_path()
     page = urlsplit(request.headers.get("Referer", ""))
-    address = urlunsplit(("", "", page.path or "/", page.query, ""))
+    path, query = page.path or "/", page.query
+    if page.netloc != request.get_host():
+        return "/"
+    while path != "/" and not _can_be_opened(path):
+        path, query = f"{path.rstrip('/').rpartition('/')[0]}/", ""
+    address = urlunsplit(("", "", path, query, ""))
     # A path that starts with two slashes is the address of another host.
-    is_here = page.netloc == request.get_host() and url_has_allowed_host_and_scheme(address, allowed_hosts=None)
-    return address if is_here else "/"
+    return address if url_has_allowed_host_and_scheme(address, allowed_hosts=None) else "/"
 
 
 def _refuse_method(request: HttpRequest, taken: tuple[str, ...]) -> HttpResponse:

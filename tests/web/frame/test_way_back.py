@@ -35,6 +35,12 @@ def test_form_sent_to_a_page_that_takes_none_is_told_so(as_alice):
         (f"http://testserver{PAGE}", PAGE),
         ("https://elsewhere.example/x", ""),
         ("http://testserver//elsewhere.example/x", ""),
+        # Sent again from the refusal, whose address takes only forms: the page above it.
+        ("http://testserver/reviews/1/plans/1/apply/?only=3", "/reviews/1/plans/1/"),
+        ("http://testserver/reviews/1/close/", "/reviews/1/"),
+        ("http://testserver/reviews/1/plans/1/3/choose/", "/reviews/1/plans/1/"),
+        ("http://testserver/settings/tokens/1/revoke/", "/settings/tokens/"),
+        ("http://testserver/there/is/no/such/page/", ""),
     ],
 )
 def test_refused_form_leads_back_to_its_page(as_bob, plan, referer, back):
@@ -45,6 +51,14 @@ def test_refused_form_leads_back_to_its_page(as_bob, plan, referer, back):
     page = reading.find_all(parse_html(answer.content.decode().replace("<!DOCTYPE html>", "")), "a")
     found = [reading.attribute(one, "href") for one in page if reading.text_of(one) == "Go back"]
     assert (answer.status_code, found) == (409, [back] if back else [])
+
+
+def test_sign_in_leads_to_no_address_that_takes_only_forms():
+    refused = reverse("reviews:close-review", args=[1])
+
+    answer = Client().post(refused, headers={"referer": f"http://testserver{refused}"})
+
+    assert answer.headers["Location"] == "/login/?next=/reviews/1/"
 
 
 def test_form_sent_after_the_session_ended_leads_back_to_its_page():
