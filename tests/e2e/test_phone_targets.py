@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
-from tests.e2e.test_phone import FIND_SMALL, LEAST, PLAN, SIZE
+from tests.e2e.test_phone import FIND_SHIFTED, FIND_SMALL, LEAST, PLAN, SIZE
 
 pytestmark = [pytest.mark.e2e, pytest.mark.long]
 LEAST_ON_A_DESK = 24
@@ -42,6 +42,31 @@ def test_way_back_from_a_page_that_is_not_there_is_as_large_as_a_thumb(phone):
 
     assert answer is not None
     assert (answer.status, phone.evaluate(FIND_SMALL, LEAST)) == (404, [])
+
+
+@pytest.fixture
+def paused(sign_in):
+    """The cluster of the demo is paused, with a reason of several lines."""
+    page = sign_in("dana")
+    page.goto("/clusters/demo/manage/")
+    page.locator("summary", has_text="Pause cluster…").click()
+    page.get_by_label("Reason").fill("Upgrade of the control plane and of all node pools until the evening")
+    page.get_by_role("button", name="Pause Demo sandbox now").click()
+    yield
+    page.goto("/clusters/demo/manage/")
+    page.get_by_role("button", name="Resume cluster").click()
+    expect(page.locator("summary", has_text="Pause cluster…")).to_be_visible()
+
+
+@pytest.mark.usefixtures("paused")
+def test_link_to_a_paused_cluster_stands_beside_its_label(sign_in):
+    page = sign_in("bob", has_touch=True, is_mobile=True, reduced_motion="reduce")
+    page.set_viewport_size(SIZE)
+
+    page.goto(f"{PLAN}/confirm/")
+
+    expect(page.locator("dd a", has_text="Demo sandbox is paused")).to_be_visible()
+    assert (page.evaluate(FIND_SHIFTED), page.evaluate(FIND_SMALL, LEAST)) == ([], [])
 
 
 def open_everything(page: Page) -> None:
