@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from functools import wraps
 from typing import Concatenate, ParamSpec, cast
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
@@ -93,7 +93,7 @@ def requires(action: Action, *methods: str) -> Callable[[PageView[P]], View[P]]:
 def _can_be_opened(path: str) -> bool:
     """Return whether a path leads to a page: one that takes only forms refuses whoever follows a link to it."""
     try:
-        view = resolve(path).func
+        view = resolve(unquote(path)).func
     except Resolver404:
         return False
     return "GET" in getattr(view, "methods", ("GET",))
@@ -102,20 +102,18 @@ def _can_be_opened(path: str) -> bool:
 def _find_way_back(request: HttpRequest) -> str:
     """Return where a sign-in leads: to the address itself, or to the page that asked for a part or sent a form.
 
-    A refused form may be sent again from the address that refused it, where no page is. Then the nearest one above it
-    has the form: that of the plan, of the review or of the settings.
+    Some addresses take only forms, as that of a refused form, which may be sent again from there. Then the nearest page
+    above it has the form: that of the plan, of the review or of the settings.
     """
-    if request.method in ("GET", "HEAD") and not is_fragment(request):
-        return request.get_full_path()
-    page = urlsplit(request.headers.get("Referer", ""))
+    is_page = request.method in ("GET", "HEAD") and not is_fragment(request)
+    page = urlsplit(request.build_absolute_uri() if is_page else request.headers.get("Referer", ""))
     path, query = page.path or "/", page.query
-    if page.netloc != request.get_host():
-        return "/"
     while path != "/" and not _can_be_opened(path):
         path, query = f"{path.rstrip('/').rpartition('/')[0]}/", ""
     address = urlunsplit(("", "", path, query, ""))
     # A path that starts with two slashes is the address of another host.
-    return address if url_has_allowed_host_and_scheme(address, allowed_hosts=None) else "/"
+    is_here = page.netloc == request.get_host() and url_has_allowed_host_and_scheme(address, allowed_hosts=None)
+    return address if is_here else "/"
 
 
 def _refuse_method(request: HttpRequest, taken: tuple[str, ...]) -> HttpResponse:
@@ -194,9 +192,17 @@ def render_worker_request(
 
 
 def render_refusal(request: HttpRequest, status: int, reason: str) -> HttpResponse:
-    """Return a refusal as a page or as a fragment; that of a form leads back to the page with the form."""
+    """Return a refusal as a page or as a fragment; that of a form leads back to the page with the form.
+
+    Refusals are clauses, as forms print them below a field; here each ends as the sentences around it do.
+    """
     name = "frame/_refusal.html" if is_fragment(request) else "frame/refusal.html"
     is_outsider = request.user.is_authenticated and not access.can(request.user, Action.VIEW)
-    back = "" if request.method in ("GET", "HEAD") else _find_way_back(request)
-    context = {"status": status, "reason": reason, "is_outsider": is_outsider, "back_url": back if back != "/" else ""}
+    back = _find_way_back(request)
+    context = {
+        "status": status,
+        "reason": reason if reason.endswith((".", "?")) else f"{reason}.",
+        "is_outsider": is_outsider,
+        "back_url": back if back not in ("/", request.get_full_path()) else "",
+    }
     return render(request, name, context, status=status)

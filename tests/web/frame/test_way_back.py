@@ -18,7 +18,17 @@ def test_address_of_a_form_is_a_page_that_leads_on(as_alice):
     page = answer.content.decode()
     assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
     assert "This address only takes a form." in page
+    assert 'href="/reviews/1/">Go back</a>' in page
     assert 'href="/">Back to home' in page
+
+
+def test_refusal_is_a_sentence_under_the_title_of_its_tab(as_alice):
+    page = parse_html(as_alice.post(reverse("reviews:list-reviews")).content.decode().replace("<!DOCTYPE html>", ""))
+    weak = parse_html(as_alice.get("/settings/people/").content.decode().replace("<!DOCTYPE html>", ""))
+
+    titles = [reading.text_of(reading.find_all(page, tag)[0]) for tag in ("title", "h1")]
+    assert titles == ["This can't be used · applyviz", "This can't be used"]
+    assert "alice needs the role administrator or auditor." in reading.text_of(weak)
 
 
 def test_form_sent_to_a_page_that_takes_none_is_told_so(as_alice):
