@@ -10,7 +10,8 @@ from applyviz import clock
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.objects import paths
 from applyviz.engine.planning.model.plan import Operation, PlannedObject, Versions
-from applyviz.records.models import JournalEntry, ObjectResult, RolloutSample
+from applyviz.records.enums import Outcome, RunState
+from applyviz.records.models import ApplyRun, JournalEntry, ObjectResult, RolloutSample
 from applyviz.web.runs.pages.before_after import BeforeAfter, present_before_after, share_start
 from applyviz.web.runs.pages.pod_lines import list_pod_lines
 from applyviz.web.runs.pages.time_axis import TimeAxis, format_clock
@@ -80,6 +81,23 @@ def test_what_a_finished_run_did_not_attempt_is_not_at_its_beginning(as_viewer, 
         ("99.40%", "end"),
     ]
     assert bars(page, "wait") == []
+
+
+@pytest.mark.parametrize("ending", [RunState.FAILED, RunState.APPLYING])
+def test_words_without_room_beside_the_bars_end_with_the_picture(as_viewer, scene, ending):
+    """The requests of one step take the whole time, so there is room on neither side of its bars."""
+    begin = clock.now() - timedelta(seconds=100)
+    for n, result in enumerate(scene.results.order_by("position")):
+        JournalEntry.objects.filter(result=result).update(sent_at=begin + timedelta(seconds=n), answered_at=None)
+    scene.results.update(step=1, rollout="", outcome="applied")
+    scene.results.filter(position__gt=9).update(outcome=Outcome.SKIPPED)
+    scene.results.filter(position=9).update(outcome=Outcome.FAILED)
+    ApplyRun.objects.update(state=ending, finished_at=begin + timedelta(seconds=30))
+
+    page = reading.read(as_viewer, f"/runs/{scene.number}/")
+
+    (words,) = [e for e in reading.find_all(picture(page), "text") if "not attempted" in reading.text_of(e)]
+    assert [reading.attribute(words, name) for name in ("text-anchor", "x")] == ["end", "99.40%"]
 
 
 @pytest.mark.long
@@ -182,6 +200,13 @@ def test_axis_is_broken_where_rollouts_take_much_longer_than_requests():
     assert broken.scale(2.0) < broken.scale(3.0) < broken.scale(180.0)
     assert [tick.text for tick in broken.list_ticks()] == ["0 s", "1 s", "2 s", "1:00", "2:00", "3:00"]
     assert [tick.text for tick in plain.list_ticks()] == ["0.0 s", "0.5 s", "1.0 s", "1.5 s", "2.0 s"]
+
+
+def test_axis_names_no_moment_beneath_the_present():
+    axis = TimeAxis.of([0.2, 1.0, 2.0], 200.0)
+
+    assert [tick.text for tick in axis.list_ticks(beside=178.0)] == ["0 s", "1 s", "2 s", "1:00", "2:00"]
+    assert [tick.text for tick in axis.list_ticks(beside=150.0)][-2:] == ["2:00", "3:00"]
 
 
 @pytest.mark.parametrize(

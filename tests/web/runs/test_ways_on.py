@@ -1,5 +1,7 @@
 """The page of a run that ended or lost its worker: what stays applied, and the next step."""
 
+import re
+
 import pytest
 from django.urls import reverse
 
@@ -68,3 +70,11 @@ def test_request_without_an_answer_is_never_called_unsent(as_viewer, run):
 
     texts = [page.content.decode() for page in pages]
     assert [("no answer" in text, "not sent" in text) for text in texts] == [(True, False)] * 2
+
+
+def test_message_of_the_server_stands_in_the_column_of_the_other_facts(as_viewer, run):
+    run.results.update(outcome="failed", detail="the server answered 422: spec.replicas: Invalid value: -1")
+
+    page = as_viewer.get(reverse("runs:show-result", args=[run.number, 0])).content.decode()
+
+    assert '<div class="pane-how"><details class="server-message">' in re.sub(r">\s+<", "><", page)

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 _LAST = 84.0  # what is right of it holds the words beside the last bars
 _DENSE, _AFTER_BREAK = 27.0, 29.5
+_TEXT = 3.0  # half of the text of a moment in a narrow picture
 _BREAKS_AT = 4.0
 _LONGEST_GAP = 3.0
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400)
@@ -90,15 +91,18 @@ class TimeAxis(Struct, frozen=True):
         """Return how wide a span is in such a picture; what took no time can still be seen."""
         return _write(max((self.scale(end) - self.scale(start)) / _LAST * 100, 2.0))
 
-    def list_ticks(self) -> tuple[Tick, ...]:
-        """Return the moments to name, in both parts."""
+    def list_ticks(self, beside: float | None = None) -> tuple[Tick, ...]:
+        """Return the moments to name, in both parts; none as close to `beside`, which has its own name, as its text."""
         if not self.is_broken:
-            return tuple(Tick(self.x(at), format_clock(at, step)) for at, step in _divide(0.0, self.end, 7))
-        early = [Tick(self.x(at), format_clock(at, step)) for at, step in _divide(0.0, self.dense, 4)]
-        unit = _MINUTE if self.end >= _MINUTE else 1
-        late = [Tick(self.x(at), format_clock(at, max(step, unit))) for at, step in _divide(self.dense, self.end, 5)]
-        is_tight = bool(late) and float(late[0].x[:-1]) < _AFTER_BREAK + 3
-        return (*early, *(late[1:] if is_tight else late))
+            named = _divide(0.0, self.end, 7)
+        else:
+            unit = _MINUTE if self.end >= _MINUTE else 1
+            late = [(at, max(step, unit)) for at, step in _divide(self.dense, self.end, 5)]
+            is_tight = bool(late) and self.scale(late[0][0]) < _AFTER_BREAK + _TEXT
+            named = [*_divide(0.0, self.dense, 4), *(late[1:] if is_tight else late)]
+        if beside is not None:
+            named = [(at, step) for at, step in named if abs(self.scale(at) - self.scale(beside)) >= 2 * _TEXT]
+        return tuple(Tick(self.x(at), format_clock(at, step)) for at, step in named)
 
 
 def _write(percent: float) -> str:

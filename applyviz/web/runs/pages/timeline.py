@@ -36,6 +36,7 @@ _MOST_BARS = 60
 _LONGEST_NAME = 26
 _CLOSE, _SHORT, _ROOM = 72.0, 18, 24.0
 _LAST = "99.40%"
+_LETTER = 0.85  # percent of the width of the narrowest picture
 _OPEN_ENDED = (RolloutState.WAITING, RolloutState.GIVEN_UP)
 Span = tuple[datetime, datetime | None]
 
@@ -183,10 +184,15 @@ class _Picture:
     def _label_rollout(
         self, end: float, y: str, text: str, mark: str, tone: str, css: str = "", *, left: float | None = None
     ) -> None:
-        """Words after what ends there; long ones that find no room there stand before `left`, where it begins."""
+        """Words after what ends there; long ones that find no room there stand before `left`, where it begins.
+
+        Without room on either side they end with the picture, over the bars.
+        """
         is_left = left is not None and left > _ROOM and end > _CLOSE and len(text) > _SHORT and self._run.is_finished
-        x = (left or 0.0) - 0.6 if is_left else end + 0.6
-        self.words.append(Words(f"{x:.2f}%", y, text, mark, tone, is_left, css))
+        x = f"{(left or 0.0) - 0.6 if is_left else end + 0.6:.2f}%"
+        if not is_left and end + 0.6 + _LETTER * (len(text) + 2) > 100:
+            x, is_left = _LAST, True
+        self.words.append(Words(x, y, text, mark, tone, is_left, css))
 
     def measure_wave(self, name: str, results: Sequence[ObjectResult]) -> Wave:
         """Return from its first request to its last rollout; no width for a step without a request."""
@@ -363,7 +369,7 @@ def present_timeline(
             picture.draw_workloads(name, members)
         else:
             picture.draw_lane(name, members)
-    moment = (now - start).total_seconds()
+    moment = None if run.is_finished else (now - start).total_seconds()
     return RunTimeline(
         height=str(picture.y + 22),
         bottom=str(picture.y),
@@ -371,9 +377,9 @@ def present_timeline(
         lines=tuple(picture.lines[:-1]),
         bars=tuple(picture.bars),
         words=tuple(picture.words),
-        ticks=axis.list_ticks(),
+        ticks=axis.list_ticks(beside=moment),
         axis=axis,
-        now=None if run.is_finished else Tick(axis.x(moment), format_clock(moment)),
+        now=None if moment is None else Tick(axis.x(moment), format_clock(moment)),
         waves=tuple(waves),
         label=_("Timeline of the run by step. The list below holds the same facts."),
     )
