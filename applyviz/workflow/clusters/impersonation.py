@@ -36,9 +36,10 @@ from applyviz.workflow.foundation.blockers import (
     MappingInvalid,
     PlanBlocker,
 )
-from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
+from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError
 from applyviz.workflow.foundation.locks import lock_cluster
 from applyviz.workflow.foundation.sequences import next_number
+from applyviz.workflow.foundation.visible_rows import get_visible
 from applyviz.workflow.people import humans as people
 
 __all__ = ["Identity", "MappingDraft", "end_mapping", "find_identity", "find_moved", "map_identity", "read_identity"]
@@ -220,10 +221,7 @@ def list_mappings(*, for_user: Visitor, text: str = "") -> QuerySet[IdentityMapp
 
 def get_mapping(pk: int, *, for_user: Visitor) -> IdentityMapping:
     """Return one mapping; raises `NotVisibleError` when it does not exist."""
-    found = list_mappings(for_user=for_user).filter(pk=pk).first()
-    if found is None:
-        raise NotVisibleError("there is no such mapping")
-    return found
+    return get_visible(list_mappings(for_user=for_user), "there is no such mapping", pk=pk)
 
 
 def _check_draft(draft: MappingDraft, by: Person) -> None:

@@ -23,7 +23,8 @@ from applyviz.sources.git.addresses import locate, read_prefix
 from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
-from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError, NotVisibleError
+from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError
+from applyviz.workflow.foundation.visible_rows import get_visible
 from applyviz.workflow.plans.fetch_policy import make_policy
 
 
@@ -42,10 +43,7 @@ def list_webhooks(*, for_user: Person) -> QuerySet[PushWebhook]:
 
 def get_webhook(number: int, *, for_user: Person) -> PushWebhook:
     """Return one push webhook by its id; raises `NotVisibleError`."""
-    found = list_webhooks(for_user=for_user).filter(pk=number).first()
-    if found is None:
-        raise NotVisibleError("there is no such webhook")
-    return found
+    return get_visible(list_webhooks(for_user=for_user), "there is no such webhook", pk=number)
 
 
 def list_deliveries(webhook: PushWebhook, *, for_user: Person) -> QuerySet[PushDelivery]:

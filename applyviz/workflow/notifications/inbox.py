@@ -10,7 +10,7 @@ from applyviz import clock
 from applyviz.records.models import Notification, NotificationEvent, Review
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
-from applyviz.workflow.foundation.errors import NotVisibleError
+from applyviz.workflow.foundation.visible_rows import get_visible
 
 _KEPT_UNREAD = 99
 
@@ -40,9 +40,7 @@ def count_unread(*, for_user: Person) -> int:
 
 def read_one(number: int, *, by: Person) -> Notification:
     """Mark one of the person's own notifications as read."""
-    found = list_notifications(for_user=by).filter(pk=number).first()
-    if found is None:
-        raise NotVisibleError("there is no such notification")
+    found = get_visible(list_notifications(for_user=by), "there is no such notification", pk=number)
     Notification.objects.filter(pk=found.pk, read_at=None).update(read_at=clock.host_now())
     return found
 

@@ -19,7 +19,8 @@ from applyviz.sources.url import check
 from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
-from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError, NotVisibleError
+from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError
+from applyviz.workflow.foundation.visible_rows import get_visible
 from applyviz.workflow.notifications.deliveries import make_policy
 from applyviz.workflow.notifications.events import queue_delivery
 
@@ -34,10 +35,7 @@ def list_webhooks(*, for_user: Person) -> QuerySet[Webhook]:
 
 def get_webhook(number: int, *, for_user: Person) -> Webhook:
     """Return one webhook by its id; raises `NotVisibleError`."""
-    found = list_webhooks(for_user=for_user).filter(pk=number).first()
-    if found is None:
-        raise NotVisibleError("there is no such webhook")
-    return found
+    return get_visible(list_webhooks(for_user=for_user), "there is no such webhook", pk=number)
 
 
 def _check(name: str, url: str, secret: str | None, events: Iterable[str]) -> list[str]:

@@ -20,7 +20,7 @@ from applyviz.engine.objects.values import JSONObject
 from applyviz.records.enums import LimitKind
 from applyviz.records.models import PlaygroundInput
 from applyviz.workflow.foundation import rate_limit
-from applyviz.workflow.foundation.errors import NotVisibleError
+from applyviz.workflow.foundation.visible_rows import get_visible
 
 KEY_BYTES = 24
 LOCATION = "records_playgroundinput.content"
@@ -89,9 +89,7 @@ def open_input(key: str) -> Kept:
     - Raises `NotVisibleError` for an unknown or expired key.
     """
     kept = PlaygroundInput.objects.filter(created_at__gt=clock.host_now() - _lifetime())
-    row = kept.filter(key=_hash(key)).first()
-    if row is None:
-        raise NotVisibleError("this link does not exist or has expired")
+    row = get_visible(kept, "this link does not exist or has expired", key=_hash(key))
     content = json.loads(sealing_keys.unseal(bytes(row.content), [_opening_key(key)], LOCATION))
     return Kept(content, row.created_at, row.created_at + _lifetime())
 

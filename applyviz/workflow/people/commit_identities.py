@@ -37,6 +37,7 @@ from applyviz.workflow.foundation.errors import (
     NotVisibleError,
     TooOftenError,
 )
+from applyviz.workflow.foundation.visible_rows import get_visible
 from applyviz.workflow.people import administrators, pending_changes
 from applyviz.workflow.people.humans import name_mailbox
 from applyviz.workflow.people.rights_changes import Actors
@@ -79,19 +80,15 @@ def list_claims(*, for_user: Person) -> QuerySet[CommitIdentity]:
 
 def get_own(number: int, *, by: Person) -> CommitIdentity:
     """Return one of the person's own identities; raises `NotVisibleError`."""
-    found = list_own(by).filter(pk=number).first()
-    if found is None:
-        raise NotVisibleError("there is no such identity")
-    return found
+    return get_visible(list_own(by), "there is no such identity", pk=number)
 
 
 def get_identity(number: int, *, by: Person) -> CommitIdentity:
     """Return an identity of anybody, for administrators; raises `NotVisibleError`."""
     access.require(by, Action.MANAGE)
-    found = CommitIdentity.objects.filter(pk=number, ended_at=None).select_related("person").first()
-    if found is None:
-        raise NotVisibleError("there is no such identity")
-    return found
+    return get_visible(
+        CommitIdentity.objects.select_related("person"), "there is no such identity", pk=number, ended_at=None
+    )
 
 
 def _describe(identity: CommitIdentity) -> dict[str, JSONValue]:

@@ -27,9 +27,9 @@ from applyviz.workflow.foundation.errors import (
     FieldRefusedError,
     NotAllowedError,
     NotValidError,
-    NotVisibleError,
 )
 from applyviz.workflow.foundation.grant_scopes import Scope
+from applyviz.workflow.foundation.visible_rows import get_visible
 from applyviz.workflow.people import (
     account_links,
     administrators,
@@ -84,10 +84,7 @@ def list_people(*, for_user: Visitor, text: str = "") -> QuerySet[Person]:
 def get_person(name: str, *, for_user: Visitor) -> Person:
     """Return one account by its name; raises `NotVisibleError`."""
     access.require(for_user, Action.VIEW_ACCOUNTS)
-    found = Person.objects.filter(username=name).first()
-    if found is None:
-        raise NotVisibleError(f"there is no account {name}")
-    return found
+    return get_visible(Person.objects, f"there is no account {name}", username=name)
 
 
 def list_teams(*, for_user: Visitor) -> QuerySet[Team]:
@@ -98,10 +95,7 @@ def list_teams(*, for_user: Visitor) -> QuerySet[Team]:
 
 def get_team(slug: str, *, for_user: Visitor) -> Team:
     """Return one team by its slug; raises `NotVisibleError`."""
-    found = list_teams(for_user=for_user).filter(slug=slug).first()
-    if found is None:
-        raise NotVisibleError(f"there is no team {slug}")
-    return found
+    return get_visible(list_teams(for_user=for_user), f"there is no team {slug}", slug=slug)
 
 
 def list_grants(*, for_user: Visitor) -> QuerySet[Grant]:

@@ -31,8 +31,8 @@ from applyviz.workflow.foundation.errors import (
     NotAllowedError,
     NotPossibleError,
     NotValidError,
-    NotVisibleError,
 )
+from applyviz.workflow.foundation.visible_rows import get_visible
 from applyviz.workflow.people import account_links, sign_in
 
 BEGIN = "avz_"
@@ -168,10 +168,7 @@ def list_tokens(*, for_user: Visitor, text: str = "") -> QuerySet[ApiToken]:
 
 def get_token(pk: int, *, for_user: Visitor) -> ApiToken:
     """Return one token by its id; raises `NotVisibleError` when it does not exist or is not visible."""
-    found = list_tokens(for_user=for_user).filter(pk=pk).first()
-    if found is None:
-        raise NotVisibleError("there is no such token")
-    return found
+    return get_visible(list_tokens(for_user=for_user), "there is no such token", pk=pk)
 
 
 def make_service_account(*, by: Person, name: str, purpose: str) -> Person:

@@ -24,10 +24,11 @@ from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import access, row_macs
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.blockers import ConflictRulesChanged
-from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
+from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError
 from applyviz.workflow.foundation.locks import lock_cluster
 from applyviz.workflow.foundation.scopes import EVERY_NAMESPACE, ScopeEntry
 from applyviz.workflow.foundation.sequences import next_number
+from applyviz.workflow.foundation.visible_rows import get_visible
 from applyviz.workflow.people import humans as people
 from applyviz.workflow.plans import changes
 
@@ -178,10 +179,9 @@ def list_rules(cluster: Cluster, *, for_user: Visitor) -> QuerySet[ConflictRule]
 
 def get_rule(cluster: Cluster, number: int, *, for_user: Visitor) -> ConflictRule:
     """Return one rule of a cluster by its number; raises `NotVisibleError` when it does not exist."""
-    rule = list_rules(cluster, for_user=for_user).filter(number=number).first()
-    if rule is None:
-        raise NotVisibleError(f"cluster {cluster.slug} has no rule {number}")
-    return rule
+    return get_visible(
+        list_rules(cluster, for_user=for_user), f"cluster {cluster.slug} has no rule {number}", number=number
+    )
 
 
 _IN_FORCE = WrittenQuery(

@@ -23,6 +23,7 @@ from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import FieldRefusedError, NotPossibleError, NotVisibleError
 from applyviz.workflow.foundation.scopes import ScopeEntry
+from applyviz.workflow.foundation.visible_rows import get_visible
 from applyviz.workflow.people import humans
 
 CLUSTER = "cluster"
@@ -85,10 +86,7 @@ def list_clusters(*, for_user: Person | None) -> QuerySet[Cluster]:
 
 def get_preset(slug: str, *, for_user: Person | None) -> Preset:
     """Return one preset in force; raises `NotVisibleError`."""
-    found = list_presets(for_user=for_user).filter(slug=slug).first()
-    if found is None:
-        raise NotVisibleError(f"there is no preset {slug}")
-    return found
+    return get_visible(list_presets(for_user=for_user), f"there is no preset {slug}", slug=slug)
 
 
 def _is_usable(preset: Preset, by: Person) -> bool:

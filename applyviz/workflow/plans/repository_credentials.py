@@ -26,7 +26,8 @@ from applyviz.sources.git.model import Credential, DeployKey, GitLogin, shorten
 from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import access, row_macs
 from applyviz.workflow.foundation.access import Action, Person
-from applyviz.workflow.foundation.errors import FieldRefusedError, NotPossibleError, NotVisibleError
+from applyviz.workflow.foundation.errors import FieldRefusedError, NotPossibleError
+from applyviz.workflow.foundation.visible_rows import get_visible
 from applyviz.workflow.people import humans
 from applyviz.workflow.plans.fetch_policy import make_policy
 
@@ -52,10 +53,7 @@ def list_credentials(*, for_user: Person) -> QuerySet[RepositoryCredential]:
 
 def get_credential(number: int, *, for_user: Person) -> RepositoryCredential:
     """Return one credential in force by its id; raises `NotVisibleError`."""
-    found = list_credentials(for_user=for_user).filter(pk=number).first()
-    if found is None:
-        raise NotVisibleError("there is no such credential")
-    return found
+    return get_visible(list_credentials(for_user=for_user), "there is no such credential", pk=number)
 
 
 def _record(credential: RepositoryCredential, what: str, by: Person) -> None:

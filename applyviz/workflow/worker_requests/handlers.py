@@ -27,6 +27,7 @@ from applyviz.workflow.clusters import cluster_access, lifecycle, registration, 
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotVisibleError
+from applyviz.workflow.foundation.visible_rows import get_visible
 from applyviz.workflow.live import adoption, applysets, field_details, inventory, run_health
 from applyviz.workflow.people import tokens
 from applyviz.workflow.plans import charts, comparisons, git_sources, live_values, repository_credentials, revert
@@ -73,10 +74,7 @@ def _state(asked: Asked) -> Act:
 
 
 def _find_plan(number: int) -> Plan:
-    found = Plan.objects.select_related("review", "target__cluster").filter(pk=number).first()
-    if found is None:
-        raise NotVisibleError("there is no such plan")
-    return found
+    return get_visible(Plan.objects.select_related("review", "target__cluster"), "there is no such plan", pk=number)
 
 
 def _schema(asked: Asked) -> Act:

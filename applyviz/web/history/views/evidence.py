@@ -21,6 +21,7 @@ from applyviz.workflow.evidence.history import ExportFormat
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotValidError, NotVisibleError
+from applyviz.workflow.foundation.visible_rows import get_visible
 
 
 @requires(Action.AUDIT)
@@ -63,8 +64,6 @@ def list_retention(request: PageRequest) -> HttpResponse:
 @requires(Action.MANAGE, "POST")
 def end_retention(request: PageRequest, pk: int) -> HttpResponse:
     """End a retention policy."""
-    policy = RetentionPolicy.objects.filter(pk=pk).first()
-    if policy is None:
-        raise NotVisibleError("there is no such policy")
+    policy = get_visible(RetentionPolicy.objects, "there is no such policy", pk=pk)
     retention.end_policy(policy, by=request.user)
     return redirect("history:list-retention")

@@ -23,7 +23,7 @@ from applyviz.web.settings.views.account_pages import render_person, render_team
 from applyviz.web.settings.views.settings_page import render_settings
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
-from applyviz.workflow.foundation.errors import NotVisibleError
+from applyviz.workflow.foundation.visible_rows import get_visible
 from applyviz.workflow.people import claims, commit_identities, confirmations, pending_changes, teams
 
 _PER_PAGE = 50
@@ -119,9 +119,7 @@ def grant_to_person(request: PageRequest, name: str) -> HttpResponse:
 @requires(Action.MANAGE, "POST")
 def end_grant(request: PageRequest, grant: int) -> HttpResponse:
     """Remove a grant."""
-    found = teams.list_grants(for_user=request.user).filter(pk=grant).first()
-    if found is None:
-        raise NotVisibleError(_("grant not found"))
+    found = get_visible(teams.list_grants(for_user=request.user), _("grant not found"), pk=grant)
     _add_message(request, teams.end_grant(found, by=request.user), _("Grant removed."))
     if found.person is not None:
         return redirect("settings:show-person", found.person.get_username())
@@ -215,9 +213,7 @@ def add_member(request: PageRequest, slug: str) -> HttpResponse:
 def end_member(request: PageRequest, slug: str, member: int) -> HttpResponse:
     """Remove a person from a team."""
     team = teams.get_team(slug, for_user=request.user)
-    found = team.members.filter(pk=member).select_related("team", "person").first()
-    if found is None:
-        raise NotVisibleError(_("member not found"))
+    found = get_visible(team.members.select_related("team", "person"), _("member not found"), pk=member)
     _add_message(request, teams.end_member(found, by=request.user), _("Member removed."))
     return redirect("settings:show-team", slug)
 
