@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -36,28 +34,15 @@ _GROUPS: tuple[tuple[RuleState | None, Text], ...] = (
 class RuleRow(Struct, frozen=True):
     """One rule, with this person's actions."""
 
-    number: int
+    rule: ConflictRule
     title: str
-    path: str
-    objects: str
-    namespace: str
-    state: Text
     tone: str
     glyph: str
-    reason: str
-    proposed_by: str
-    proposed_at: datetime
     review_url: str
-    review: str
-    agreed_by: str = ""
-    agreed_at: datetime | None = None
-    ended_by: str = ""
-    ended_at: datetime | None = None
-    end_note: str = ""
-    agree_url: str = ""
-    decline_url: str = ""
-    revoke_url: str = ""
-    waits_for: Text = ""
+    agree_url: str
+    decline_url: str
+    revoke_url: str
+    waits_for: str
 
 
 class RuleGroup(Struct, frozen=True):
@@ -108,24 +93,11 @@ def _present_rule(rule: ConflictRule, person: Person) -> RuleRow:
     state = RuleState(rule.state)
     plan = rule.plan
     return RuleRow(
-        number=rule.number,
+        rule,
         title=name_rule(rule.resolution, rule.manager),
-        path=rule.path,
-        objects=f"{rule.kind} {rule.name}",
-        namespace=rule.namespace or _("every namespace"),
-        state=state.label,
         tone=_TONES[state],
         glyph=_GLYPHS[state],
-        reason=rule.reason,
-        proposed_by=rule.proposed_by.get_username(),
-        proposed_at=rule.proposed_at,
         review_url=reverse("reviews:show-plan", args=[plan.review.number, plan.number]),
-        review=f"#{plan.review.number}",
-        agreed_by=rule.agreed_by.get_username() if rule.agreed_by else "",
-        agreed_at=rule.agreed_at,
-        ended_by=rule.ended_by.get_username() if rule.ended_by else "",
-        ended_at=rule.ended_at,
-        end_note=rule.end_note,
         agree_url=reverse("clusters:agree-rule", args=where) if can_agree else "",
         decline_url=reverse("clusters:decline-rule", args=where) if can_decline else "",
         revoke_url=reverse("clusters:revoke-rule", args=where) if can_revoke else "",

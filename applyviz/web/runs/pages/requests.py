@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from itertools import pairwise
 
 from django.core.paginator import Paginator
@@ -20,20 +19,13 @@ SHOWN = 100
 
 
 class JournalRow(Struct, frozen=True):
-    """One request of the journal."""
+    """One request of the journal; `url` leads to its object."""
 
-    sent_at: datetime
-    kind: str
-    name: str
-    method: str
-    path: str
-    status: int
-    state: str
+    entry: JournalEntry
     tone: str
     took: str
-    note: str
     url: str
-    reads: tuple[ReadLine, ...] = ()
+    reads: tuple[ReadLine, ...]
 
 
 class RequestsPage(Struct, frozen=True):
@@ -77,16 +69,9 @@ def present_requests(run: ApplyRun, *, for_user: Person, page: int) -> RequestsP
         shown,
         tuple(
             JournalRow(
-                sent_at=entry.sent_at,
-                kind=entry.result.change.kind,
-                name=entry.result.change.name,
-                method=entry.method,
-                path=entry.path,
-                status=entry.status,
-                state=entry.get_state_display(),
+                entry,
                 tone=choose_tone(entry.status),
                 took=format_duration(entry.sent_at, entry.answered_at),
-                note=entry.note,
                 url=reverse("runs:show-result", args=[run.number, entry.result.position]),
                 reads=present_reads(entry.reads, earlier.get(entry.pk)),
             )

@@ -52,20 +52,12 @@ ROLLOUT_STYLES: dict[RolloutState, Appearance] = {
 class RequestExchange(Struct, frozen=True):
     """One request of the journal with its answer, and the reads before it."""
 
-    method: str
-    path: str
-    query: tuple[tuple[str, str], ...]
-    content_type: str
-    state: str
-    status: int
+    entry: JournalEntry
     tone: str
-    sent_at: datetime
     took: str
     request: str
     answer: str
-    warnings: tuple[str, ...]
-    note: str
-    reads: tuple[ReadLine, ...] = ()
+    reads: tuple[ReadLine, ...]
 
 
 class ResultPane(Struct, frozen=True):
@@ -107,19 +99,11 @@ def _write(value: JSONValue) -> str:
 
 def _present_exchange(entry: JournalEntry, before: JournalEntry | None) -> RequestExchange:
     return RequestExchange(
-        method=entry.method,
-        path=entry.path,
-        query=tuple((str(k), str(v)) for k, v in entry.query.items()),
-        content_type=entry.content_type,
-        state=entry.get_state_display(),
-        status=entry.status,
+        entry,
         tone=choose_tone(entry.status),
-        sent_at=entry.sent_at,
         took=format_duration(entry.sent_at, entry.answered_at),
         request=_write(entry.request),
         answer=_write(entry.answer),
-        warnings=tuple(entry.warnings),
-        note=entry.note,
         reads=present_reads(entry.reads, before),
     )
 

@@ -155,7 +155,7 @@ def _present_track(run: ApplyRun, results: Sequence[ObjectResult], approved_by: 
 def present_pane(run: ApplyRun, position: int, retry: RetryOffer | None = None) -> RunPane:
     """Return one object of a run; `retry` is what can be retried of the run."""
     result = present_result(run, position)
-    exchanges = [(e.state, e.status) for e in result.exchanges]
+    exchanges = [(e.entry.state, e.entry.status) for e in result.exchanges]
     mark = _mark([str(result.style.word), result.detail, result.rollout_detail, result.pod_lines, *exchanges])
     offered = retry if retry is not None and retry.can_retry and position in retry.positions else None
     return RunPane(position, mark, result, offered)

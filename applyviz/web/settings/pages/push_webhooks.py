@@ -55,14 +55,10 @@ class PushWebhookRow(Struct, frozen=True):
 class PushDeliveryRow(Struct, frozen=True):
     """One delivery and its result."""
 
+    delivery: PushDelivery
     style: Appearance
-    reason: str
-    identifier: str
-    branch: str
     commit: str
-    pusher: str
     reviews: tuple[tuple[int, str], ...]
-    at: datetime
 
 
 def present_webhook(webhook: PushWebhook) -> PushWebhookRow:
@@ -85,14 +81,10 @@ def present_deliveries(found: Iterable[PushDelivery]) -> list[PushDeliveryRow]:
     """Return the rows of the delivery log."""
     return [
         PushDeliveryRow(
+            one,
             style=_STYLES[PushResult(one.state)],
-            reason=one.reason,
-            identifier=one.identifier,
-            branch=one.branch,
             commit=shorten(one.commit),
-            pusher=one.pusher,
             reviews=tuple((number, reverse("reviews:follow-branch", args=[number])) for number in one.reviews),
-            at=one.received_at,
         )
         for one in found
     ]

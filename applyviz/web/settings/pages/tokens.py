@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -24,18 +23,10 @@ SCOPES = {
 
 
 class TokenRow(Struct, frozen=True):
-    """One token."""
+    """One token, and whether this person may revoke it."""
 
-    pk: int
-    name: str
-    hint: str
-    acts_as: str
-    made_by: str
+    token: ApiToken
     scope: str
-    created_at: datetime
-    expires_at: datetime
-    last_used_at: datetime | None
-    last_used_from: str
     state: Appearance
     can_revoke: bool
 
@@ -51,19 +42,10 @@ class AccountRow(Struct, frozen=True):
 
 
 class MappingRow(Struct, frozen=True):
-    """One mapping."""
+    """One mapping, and for whom it is."""
 
-    pk: int
-    number: int
-    cluster: str
+    mapping: IdentityMapping
     whom: str
-    user: str
-    groups: tuple[str, ...]
-    note: str
-    by: str
-    since: datetime
-    ended_at: datetime | None
-    ended_by: str
 
 
 def _present_state(token: ApiToken) -> Appearance:
@@ -84,16 +66,8 @@ def present_tokens(found: Iterable[ApiToken], *, for_user: Person) -> tuple[Toke
     now, can_manage = clock.host_now(), access.can(for_user, Action.MANAGE)
     return tuple(
         TokenRow(
-            pk=token.pk,
-            name=token.name,
-            hint=f"{token.hint}…",
-            acts_as=token.person.get_username(),
-            made_by=token.made_by.get_username(),
+            token,
             scope=str(SCOPES[TokenScope(token.scope)]),
-            created_at=token.created_at,
-            expires_at=token.expires_at,
-            last_used_at=token.last_used_at,
-            last_used_from=token.last_used_from,
             state=_present_state(token),
             can_revoke=token.revoked_at is None and token.expires_at > now and (can_manage or _is_of(token, for_user)),
         )
@@ -121,22 +95,7 @@ def _list_roles(person: Person) -> str:
 
 def present_mappings(found: Iterable[IdentityMapping]) -> tuple[MappingRow, ...]:
     """Return the rows of mappings."""
-    return tuple(
-        MappingRow(
-            pk=one.pk,
-            number=one.number,
-            cluster=one.cluster.slug,
-            whom=_name_subject(one),
-            user=one.user,
-            groups=tuple(one.groups),
-            note=one.note,
-            by=one.by.get_username() if one.by else "",
-            since=one.since,
-            ended_at=one.ended_at,
-            ended_by=one.ended_by.get_username() if one.ended_by else "",
-        )
-        for one in found
-    )
+    return tuple(MappingRow(one, _name_subject(one)) for one in found)
 
 
 def _name_subject(mapping: IdentityMapping) -> str:

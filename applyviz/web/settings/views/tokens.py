@@ -61,7 +61,7 @@ def add_token(request: PageRequest) -> HttpResponse:
                 days=chosen["days"],
             )
             context = {
-                "token": present_tokens([token], for_user=request.user)[0],
+                "row": present_tokens([token], for_user=request.user)[0],
                 "text": text,
                 "command": _COMMAND.format(request.build_absolute_uri("/").rstrip("/")),
             }
