@@ -17,8 +17,7 @@ from applyviz.web.guide import views as guide
 from applyviz.web.history.views import entries, evidence
 from applyviz.web.home import views as home
 from applyviz.web.notifications import views as notifications
-from applyviz.web.playground import channel_views as playground_channels
-from applyviz.web.playground import set_views as playground_sets
+from applyviz.web.playground import question_views as playground_questions
 from applyviz.web.playground import views as playground
 from applyviz.web.reviews.views import (
     acknowledgments,
@@ -231,10 +230,10 @@ guide_urls = [  # guide/
 ]
 playground_urls = [  # playground/
     path("", playground.ask, name="ask"),
-    path("sets/", playground_sets.ask_set, name="ask-set"),
-    path("sets/<slug:key>/", playground_sets.show_set, name="show-set"),
-    path("channels/", playground_channels.ask_channel, name="ask-channel"),
-    path("channels/<slug:key>/", playground_channels.show_channel, name="show-channel"),
+    path("sets/", playground_questions.ask_set, name="ask-set"),
+    path("sets/<slug:key>/", playground_questions.show_set, name="show-set"),
+    path("channels/", playground_questions.ask_channel, name="ask-channel"),
+    path("channels/<slug:key>/", playground_questions.show_channel, name="show-channel"),
     path("<slug:key>/", playground.show_answer, name="show-answer"),
     path("<slug:key>/fields/<int:index>/", playground.show_field, name="show-field"),
     path("<slug:key>/<slug:tab>/", playground.show_tab, name="show-tab"),

@@ -10,18 +10,13 @@ from applyviz.guide.given_channels import ChannelQuery
 from applyviz.web.playground.forms import QuestionForm, make_text
 
 
-class ChannelForm(QuestionForm):
+class ChannelForm(QuestionForm[ChannelQuery]):
     """One playground input about a channel."""
 
     channel = make_text(_("Channel"), 18, required=True)
     cluster = make_text(_("Live objects"), 18)
     manifests = make_text(_("Manifests of addons"), 18)
     kubernetes = forms.CharField(label=_("Kubernetes version"), max_length=63, initial=RELEASE)
-
-    @classmethod
-    def of(cls, given: ChannelQuery) -> ChannelForm:
-        """Return the form filled with an input."""
-        return cls(initial=dict(given.to_json()))
 
     @property
     def given(self) -> ChannelQuery:

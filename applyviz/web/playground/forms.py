@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Generic, Self, TypeVar
+
 from django import forms
 from django.core.validators import RegexValidator
 from django.utils.translation import gettext as _now
@@ -10,10 +12,13 @@ from django.utils.translation import gettext_lazy as _
 from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER
 from applyviz.engine.requests.options import SERVER_SIDE_MANAGER, ApplyMode
 from applyviz.guide.given import PlaygroundQuery, PlaygroundQueryError
+from applyviz.guide.given_channels import ChannelQuery
+from applyviz.guide.given_sets import SetQuery
 from applyviz.web.components.forms import FieldLabel
 from applyviz.web.reviews.forms.reviews import MODES
 
 MOST_CHARACTERS = 250_000
+_Query = TypeVar("_Query", PlaygroundQuery, SetQuery, ChannelQuery)
 
 
 def make_text(label: FieldLabel, rows: int, *, required: bool = False) -> forms.CharField:
@@ -22,8 +27,18 @@ def make_text(label: FieldLabel, rows: int, *, required: bool = False) -> forms.
     return forms.CharField(label=label, required=required, strip=False, max_length=MOST_CHARACTERS, widget=widget)
 
 
-class QuestionForm(forms.Form):
+class QuestionForm(forms.Form, Generic[_Query]):
     """A form of the playground, which shows each problem of a text at its field."""
+
+    @classmethod
+    def of(cls, given: _Query) -> Self:
+        """Return the form filled with an input."""
+        return cls(initial=dict(given.to_json()))
+
+    @property
+    def given(self) -> _Query:
+        """Return the input for the calculation."""
+        raise NotImplementedError
 
     def refuse(self, error: PlaygroundQueryError) -> None:
         """Add each problem to its field."""
@@ -33,7 +48,7 @@ class QuestionForm(forms.Form):
             self.add_error(None, _now("This cannot be calculated."))
 
 
-class PlaygroundForm(QuestionForm):
+class PlaygroundForm(QuestionForm[PlaygroundQuery]):
     """One playground input."""
 
     manifest = make_text(_("Manifest"), 18, required=True)
@@ -52,11 +67,6 @@ class PlaygroundForm(QuestionForm):
         label=_("Migrate field ownership from client-side apply first"), required=False, initial=True
     )
     is_forced = forms.BooleanField(label=_("Force conflicts"), required=False)
-
-    @classmethod
-    def of(cls, given: PlaygroundQuery) -> PlaygroundForm:
-        """Return the form filled with an input."""
-        return cls(initial=dict(given.to_json()))
 
     @property
     def given(self) -> PlaygroundQuery:

@@ -24,10 +24,10 @@ from applyviz.web.playground.set_answering import render_set
 from applyviz.workflow.foundation.errors import NotPossibleError, NotVisibleError
 from applyviz.workflow.ops import playgrounds
 
-_Given = TypeVar("_Given", SetQuery, ChannelQuery)
+Given = TypeVar("Given", SetQuery, ChannelQuery)
 
 
-class QuestionKind(Struct, Generic[_Given], frozen=True):
+class QuestionKind(Struct, Generic[Given], frozen=True):
     """A kind of question of the playground. A stored question has its name, so that no other kind reads it.
 
     - `read`: returns a question from its JSON; `open`: that of an example, None for an example of another kind.
@@ -35,9 +35,9 @@ class QuestionKind(Struct, Generic[_Given], frozen=True):
     """
 
     name: str
-    read: Callable[[JSONObject], _Given]
-    open: Callable[[Example], _Given | None]
-    render: Callable[[_Given, str], str]
+    read: Callable[[JSONObject], Given]
+    open: Callable[[Example], Given | None]
+    render: Callable[[Given, str], str]
 
     def find_url(self, name: str, example: Example) -> str:
         """Return the address of an example; "" if it cannot be opened as a question of this kind."""
@@ -47,7 +47,7 @@ class QuestionKind(Struct, Generic[_Given], frozen=True):
         """Return the examples of this kind, grouped by the guide page that contains them."""
         return list_groups(self.find_url, current)
 
-    def keep(self, given: _Given, *, pool: limited.Pool) -> str:
+    def keep(self, given: Given, *, pool: limited.Pool) -> str:
         """Compute an answer, so that only computable input is stored; return its address.
 
         - Raises `PlaygroundQueryError`.
@@ -57,7 +57,7 @@ class QuestionKind(Struct, Generic[_Given], frozen=True):
         playgrounds.keep_input(key, {self.name: kept.to_json()}, at=at)
         return self._locate(key)
 
-    def find(self, key: str) -> AddressedQuestion[_Given]:
+    def find(self, key: str) -> AddressedQuestion[Given]:
         """Return the question at an address.
 
         - Raises `NotVisibleError` when it does not exist or has expired.
@@ -74,7 +74,7 @@ class QuestionKind(Struct, Generic[_Given], frozen=True):
         given = self.read(kept.content[self.name])
         return AddressedQuestion(key, given, kept.created_at.strftime(TIME), url, expires_at=kept.expires_at)
 
-    def answer(self, question: AddressedQuestion[_Given], *, pool: limited.Pool) -> str:
+    def answer(self, question: AddressedQuestion[Given], *, pool: limited.Pool) -> str:
         """Return the answer as HTML; of visitors' input it is computed outside of this process.
 
         - Raises `NotPossibleError` when it cannot be calculated now.
@@ -90,18 +90,18 @@ class QuestionKind(Struct, Generic[_Given], frozen=True):
         return reverse(f"playground:show-{self.name}", args=[key])
 
 
-def _ask(kind: QuestionKind[_Given], given: _Given, now: str, pool: limited.Pool, *, is_masked: bool) -> JSONObject:
+def _ask(kind: QuestionKind[Given], given: Given, now: str, pool: limited.Pool, *, is_masked: bool) -> JSONObject:
     asked = {"about": kind.name, "given": given.to_json(), "now": now, "is_masked": is_masked}
     return limited.ask(CHILD, asked, pool)
 
 
 @lru_cache(maxsize=32)
-def _render_example(kind: QuestionKind[_Given], given: _Given) -> str:
+def _render_example(kind: QuestionKind[Given], given: Given) -> str:
     return kind.render(given, EXAMPLES_AT)
 
 
 @lru_cache(maxsize=16)
-def _find_answer(kind: QuestionKind[_Given], given: _Given, now: str, pool: limited.Pool) -> str:
+def _find_answer(kind: QuestionKind[Given], given: Given, now: str, pool: limited.Pool) -> str:
     return str(_ask(kind, given, now, pool, is_masked=True)["html"])
 
 

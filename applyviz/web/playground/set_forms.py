@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from django import forms
 from django.core.validators import RegexValidator
 from django.utils.translation import gettext_lazy as _
@@ -22,7 +24,7 @@ TASKS = [
 _NAME = RegexValidator(r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z", _("Use lowercase letters, digits and dashes."))
 
 
-class SetForm(QuestionForm, PruneFields):
+class SetForm(QuestionForm[SetQuery], PruneFields):
     """One playground input about a set; kubectl has no list of kinds that are never pruned."""
 
     manifest = make_text(_("Manifests"), 18, required=True)
@@ -35,7 +37,7 @@ class SetForm(QuestionForm, PruneFields):
     prune_except = None  # type: ignore[assignment]  # how a form leaves out a field of its base
 
     @classmethod
-    def of(cls, given: SetQuery) -> SetForm:
+    def of(cls, given: SetQuery) -> Self:
         """Return the form filled with an input."""
         task, kinds = given.task.value, "\n".join(given.allowlist)
         more = {"prune": task, "prune_allowlist": kinds, "prune_all": not given.selector}
