@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from django.urls import reverse
 from msgspec import Struct
 
@@ -13,20 +11,13 @@ from applyviz.workflow.clusters import lifecycle
 
 
 class ManagementPage(Struct, frozen=True):
-    """The management page: facts of the cluster, its state, and the address of each form.
+    """The management page: the cluster, the account of its credential there, and the address of each form.
 
     - `open_reviews` and `scheduled` (runs) are what a pause or an archived cluster holds up.
     """
 
-    name: str
-    slug: str
-    server: str
-    uid: str
+    cluster: Cluster
     account: str
-    is_sandbox: bool
-    paused_at: datetime | None
-    pause_reason: str
-    archived_at: datetime | None
     open_reviews: int
     scheduled: int
     urls: dict[str, str]
@@ -39,15 +30,8 @@ _FORMS = ("replace-credential", "test-connection", "rename-cluster", "pause-clus
 def present_management(cluster: Cluster) -> ManagementPage:
     """Return the page of one cluster for its administrators."""
     return ManagementPage(
-        name=cluster.name,
-        slug=cluster.slug,
-        server=cluster.server,
-        uid=cluster.uid,
+        cluster,
         account=lifecycle.describe_account(cluster.account),
-        is_sandbox=cluster.is_sandbox,
-        paused_at=cluster.paused_at,
-        pause_reason=cluster.pause_reason,
-        archived_at=cluster.archived_at,
         open_reviews=Review.objects.filter(targets__cluster=cluster, state=ReviewState.OPEN).count(),
         scheduled=ScheduledStart.objects.filter(
             plan__target__cluster=cluster, state=ScheduledStartState.WAITING

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from itertools import islice
 from urllib.parse import urlencode
 
@@ -39,16 +38,10 @@ _WORDS = {
 class FactRow(Struct, frozen=True):
     """One line."""
 
-    at: datetime
-    who: str
+    fact: EvidenceFact
     who_url: str
     what: str | Promise
     roles: str
-    object: str
-    manager: str
-    summary: str
-    digest: str
-    cluster: str
     links: tuple[PlanFact, ...]
     entry_url: str
 
@@ -87,16 +80,10 @@ def _name(fact: EvidenceFact) -> str | Promise:
 def _present(fact: EvidenceFact) -> FactRow:
     is_found = fact.section is EvidenceSection.UNREVIEWED
     return FactRow(
-        at=fact.at,
-        who="" if is_found else fact.who,
+        fact,
         who_url=reverse("history:show-person", args=[fact.who]) if fact.who and not is_found else "",
         what=_name(fact),
         roles=fact.roles.replace(" ", ", "),
-        object=fact.object,
-        manager=fact.field_manager if is_found else "",
-        summary=fact.summary,
-        digest=fact.plan_digest,
-        cluster=fact.cluster,
         links=present_links(fact.review, fact.plan, fact.run),
         entry_url=reverse("history:show-entry", args=[fact.number]) if fact.number else "",
     )

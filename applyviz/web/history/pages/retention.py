@@ -20,11 +20,8 @@ SHOWN = 50
 class RetentionRow(Struct, frozen=True):
     """One policy."""
 
-    name: str
-    days: int
+    policy: RetentionPolicy
     actions: tuple[str, ...]
-    has_requests: bool
-    is_active: bool
     due: int
     end_url: str
 
@@ -49,11 +46,8 @@ class RetentionPage(Struct, frozen=True):
 
 def _present_policy(policy: RetentionPolicy) -> RetentionRow:
     return RetentionRow(
-        name=policy.name,
-        days=policy.days,
+        policy,
         actions=tuple(map(name_action, policy.actions)),
-        has_requests=policy.has_requests,
-        is_active=policy.is_active,
         due=retention.count_due(policy) if policy.is_active else 0,
         end_url=reverse("history:end-retention", args=[policy.pk]),
     )

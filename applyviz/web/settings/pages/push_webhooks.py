@@ -41,11 +41,8 @@ STEPS: dict[ForgeKind, str | Promise] = {
 class PushWebhookRow(Struct, frozen=True):
     """One push webhook without its secret; `last` is the result of its last delivery."""
 
-    pk: int
-    repository: str
+    webhook: PushWebhook
     forge: str
-    by: str
-    secret_at: datetime
     steps: str | Promise
     url: str
     last: Appearance | None
@@ -65,11 +62,8 @@ def present_webhook(webhook: PushWebhook) -> PushWebhookRow:
     """Return one push webhook, without its secret."""
     last = webhook.deliveries.only("state", "received_at").first()
     return PushWebhookRow(
-        pk=webhook.pk,
-        repository=webhook.repository,
+        webhook,
         forge=str(ForgeKind(webhook.forge).label),
-        by=webhook.created_by.get_username(),
-        secret_at=webhook.secret_at,
         steps=STEPS[ForgeKind(webhook.forge)],
         url=reverse("settings:show-repository-push", args=[webhook.pk]),
         last=_STYLES[PushResult(last.state)] if last is not None else None,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -27,19 +25,12 @@ class HostKeyRow(Struct, frozen=True):
 
 
 class CredentialRow(Struct, frozen=True):
-    """One credential; `error` is what the last test said."""
+    """One credential, whose secret was not read; `style` is the result of its last test."""
 
-    pk: int
-    prefix: str
-    kind: str
+    credential: RepositoryCredential
     is_ssh: bool
     team: str
-    by: str
-    secret_at: datetime
-    tested_at: datetime | None
     style: Appearance
-    error: str
-    public_key: str
     host_keys: tuple[HostKeyRow, ...]
     url: str
 
@@ -53,17 +44,10 @@ def _style_of(credential: RepositoryCredential) -> Appearance:
 def present_credential(credential: RepositoryCredential) -> CredentialRow:
     """Return one credential, without its secret."""
     return CredentialRow(
-        pk=credential.pk,
-        prefix=credential.prefix,
-        kind=str(CredentialKind(credential.kind).label),
+        credential,
         is_ssh=credential.kind == CredentialKind.DEPLOY_KEY,
         team=credential.team.name if credential.team else _("every author"),
-        by=credential.created_by.get_username(),
-        secret_at=credential.secret_at,
-        tested_at=credential.tested_at,
         style=_style_of(credential),
-        error=credential.test_error if credential.tested_at else "",
-        public_key=credential.public_key,
         host_keys=tuple(HostKeyRow(key.split()[0], fingerprint(key)) for key in credential.host_keys),
         url=reverse("settings:show-repository", args=[credential.pk]),
     )
