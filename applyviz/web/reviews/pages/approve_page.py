@@ -99,18 +99,11 @@ class Confirmation(Struct, frozen=True):
     - `has_unplanned`: some objects have errors; their risks are not listed.
     """
 
-    review_number: int
-    plan_number: int
-    title: str
-    author: str
-    why: str
-    ticket: str
+    plan: Plan
     target: str
-    server: str
     mode: str | Promise
     manager: str
     identity: str
-    digest: str
     count: int
     sentence: str
     impact: tuple[str, ...]
@@ -324,18 +317,11 @@ def present_confirmation(plan: Plan, *, for_user: Person) -> Confirmation:
     starter = waiting.by if waiting is not None and waiting.starts_on_approval else ""
     closed = () if run else plan_blockers.find_start_blockers(plan, found.policy)
     return Confirmation(
-        review_number=plan.review.number,
-        plan_number=plan.number,
-        title=plan.review.title,
-        author=plan.review.author.get_username(),
-        why=plan.review.reason,
-        ticket=plan.review.ticket,
+        plan,
         target=name_target(plan, options, changes),
-        server=plan.target.cluster.server,
         mode=name_mode(options),
         manager=name_manager(options),
         identity=name_identity(plan),
-        digest=plan.digest,
         count=count_effects(plan),
         sentence=present_sentence(plan),
         impact=present_impact(plan),

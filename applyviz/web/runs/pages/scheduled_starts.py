@@ -29,10 +29,7 @@ _DASH = "\N{EN DASH}"
 class SchedulePage(Struct, frozen=True):
     """The page that schedules a run: what it waits for now, and why it cannot be scheduled."""
 
-    review_number: int
-    plan_number: int
-    title: str
-    digest: str
+    plan: Plan
     waits_for: tuple[str, ...]
     blockers: tuple[str, ...]
     scheduled: tuple[Notice, ...]
@@ -47,10 +44,7 @@ def present_schedule(plan: Plan, *, for_user: Person) -> SchedulePage:
     blockers = sentences.describe_all(runs.find_schedule_blockers(plan, for_user=for_user, hidden=hidden))
     is_scheduled = runs.find_waiting(plan) is not None
     return SchedulePage(
-        review_number=plan.review.number,
-        plan_number=plan.number,
-        title=plan.review.title,
-        digest=plan.digest,
+        plan,
         waits_for=()
         if blockers
         else sentences.describe_all(runs.find_run_blockers(plan, for_user=for_user, hidden=hidden)),
