@@ -110,8 +110,6 @@ class MovedObject(Struct, frozen=True):
 class ComparePage(Struct, frozen=True):
     """The comparison page."""
 
-    review_number: int
-    title: str
     first: Plan
     second: Plan
     numbers: tuple[int, ...]
@@ -251,8 +249,6 @@ def present_comparison(first: Plan, second: Plan, *, after: int = 0) -> CompareP
     is_same = first.digest == second.digest
     complete = second.review.plans.filter(state=PlanState.COMPLETE).order_by("number")
     return ComparePage(
-        review_number=second.review.number,
-        title=second.review.title,
         first=first,
         second=second,
         numbers=tuple(complete.values_list("number", flat=True)),

@@ -84,12 +84,8 @@ class Worker(Struct, frozen=True):
 class RunPage(Struct, frozen=True):
     """The page of a run."""
 
-    number: int
-    title: str
+    run: ApplyRun
     review_url: str
-    review_number: int
-    plan_number: int
-    target: str
     style: Appearance
     ending: str | Promise
     error: str
@@ -97,8 +93,6 @@ class RunPage(Struct, frozen=True):
     approved_by: tuple[str, ...]
     started_by: str
     scheduled: str
-    started_at: datetime | None
-    finished_at: datetime | None
     took: str
     strip: RunStrip
     track: tuple[TrackStep, ...]
@@ -106,7 +100,6 @@ class RunPage(Struct, frozen=True):
     pane: RunPane | None
     requests: int
     at: datetime
-    digest: str
     can_cancel: bool
     is_canceling: bool
     canceled_by: str
@@ -270,12 +263,8 @@ def present_run(
     undo_url, undo_note = _offer_revert(run, for_user)
     approvals = tuple(run.approvals.values_list("by_name", flat=True))
     return RunPage(
-        number=run.number,
-        title=plan.review.title,
+        run,
         review_url=reverse("reviews:show-plan", args=[plan.review.number, plan.number]),
-        review_number=plan.review.number,
-        plan_number=plan.number,
-        target=plan.target.cluster.name,
         style=STATE_STYLES[state],
         ending=describe_ending(run, results),
         error=_find_own_error(run, [r for r in results if position in (None, r.position)]),
@@ -283,8 +272,6 @@ def present_run(
         approved_by=approvals,
         started_by=run.requested_by.get_username(),
         scheduled=describe_start(run),
-        started_at=run.started_at,
-        finished_at=run.finished_at,
         took=format_duration(run.started_at, run.finished_at, pause=measure_pauses([run]).get(run.pk, timedelta())),
         strip=present_strip(results, samples, now),
         track=_present_track(run, results, approvals),
@@ -294,7 +281,6 @@ def present_run(
         pane=None if position is None else present_pane(run, position, retry),
         requests=count_requests(run, results),
         at=now,
-        digest=plan.digest,
         can_cancel=not run.is_finished and run.cancel_requested_at is None and can_cancel,
         is_canceling=not run.is_finished and run.cancel_requested_at is not None,
         canceled_by=run.canceled_by.get_username() if run.canceled_by else "",

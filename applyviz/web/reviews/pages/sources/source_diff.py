@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from msgspec import Struct
 
 from applyviz.records.enums import PlanState
-from applyviz.records.models import Plan
+from applyviz.records.models import ApplyRun, Plan
 from applyviz.web.reviews.pane.diff_lines import DiffRow, diff_manifests
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.errors import NotVisibleError
@@ -38,11 +38,9 @@ class SourceDiffFile(Struct, frozen=True):
 class SourceDiff(Struct, frozen=True):
     """The changed files; `more` objects are not listed, `holds_masked`: some values are masked."""
 
-    review_number: int
-    title: str
-    plan_number: int
+    plan: Plan
+    run: ApplyRun
     back_url: str
-    run_number: int
     run_url: str
     files: tuple[SourceDiffFile, ...]
     more: int
@@ -85,11 +83,9 @@ def present_source_diff(plan: Plan, asked: ComparedSource | None, *, for_user: P
         raise NotVisibleError(f"plan {plan.number} has no earlier run of the same source to compare with")
     found = compare_manifests(run.plan, plan, source)
     return SourceDiff(
-        review_number=plan.review.number,
-        title=plan.review.title,
-        plan_number=plan.number,
+        plan,
+        run,
         back_url=reverse("reviews:show-overview", args=[plan.review.number, plan.number]),
-        run_number=run.number,
         run_url=reverse("runs:show-run", args=[run.number]),
         files=_group(found),
         more=found.more,
