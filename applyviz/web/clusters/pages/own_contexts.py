@@ -13,13 +13,8 @@ from applyviz.workflow.foundation.access import Person
 class ContextRow(Struct, frozen=True):
     """One context; `cluster_url` leads to the cluster that was added from the same server."""
 
-    name: str
-    server: str
-    plugin: str
-    is_current: bool
-    problem: str
-    cluster_name: str = ""
-    cluster_url: str = ""
+    known: own_contexts.KnownContext
+    cluster_url: str
 
 
 class OwnContextsPage(Struct, frozen=True):
@@ -40,15 +35,7 @@ def present_own_contexts(person: Person, *, failed: str = "", error: ApplyVizErr
     """Return the contexts; `error` is why the context `failed` was not added."""
     found = own_contexts.list_own_contexts(by=person)
     rows = tuple(
-        ContextRow(
-            name=row.context.name,
-            server=row.context.server,
-            plugin=row.context.plugin,
-            is_current=row.context.is_current,
-            problem=row.context.problem,
-            cluster_name=row.cluster.name if row.cluster else "",
-            cluster_url=reverse("clusters:show-cluster", args=[row.cluster.slug]) if row.cluster else "",
-        )
+        ContextRow(row, reverse("clusters:show-cluster", args=[row.cluster.slug]) if row.cluster else "")
         for row in found.rows
     )
     reasons = () if error is None else tuple(getattr(error, "reasons", ())) or (str(error),)

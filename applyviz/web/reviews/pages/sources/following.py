@@ -68,18 +68,11 @@ class FollowState(Struct, frozen=True):
     - `is_busy`: a push waits or is fetched, so that the page asks again.
     """
 
+    following: Following
     style: Appearance
-    branch: str
-    repository: str
-    by: str
-    since: datetime
-    ended_at: datetime | None
     text: Text
-    pushed_at: datetime | None
     pushed_commit: str
     pushed_url: str
-    pusher: str
-    checked_at: datetime | None
     checked: Text
     is_busy: bool
     is_active: bool
@@ -155,18 +148,11 @@ def present_state(following: Following, *, for_user: Person) -> FollowState:
     successor = following.successor
     sees_next = successor is not None and access.can(for_user, Action.VIEW, access.scopes_of(successor))
     return FollowState(
+        following,
         style=style,
-        branch=following.branch,
-        repository=following.location,
-        by=following.by.get_username(),
-        since=following.started_at,
-        ended_at=following.ended_at,
         text=_describe(following, style),
-        pushed_at=following.pushed_at,
         pushed_commit=shorten(following.pushed_commit),
         pushed_url=link_commit(following.repository, following.pushed_commit) if following.pushed_commit else "",
-        pusher=following.pusher,
-        checked_at=following.checked_at,
         checked=_describe_check(following),
         is_busy=style is _QUEUED,
         is_active=following.ended_at is None,
