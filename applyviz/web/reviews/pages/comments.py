@@ -51,19 +51,13 @@ class Earlier(Struct, frozen=True):
 class CommentRow(Struct, frozen=True):
     """One comment."""
 
-    number: int
-    by: str
-    at: datetime
+    comment: Comment
     html: SafeString
-    about: str = ""
-    url: str = ""
-    plan_number: int | None = None
-    edited_at: datetime | None = None
-    earlier: tuple[Earlier, ...] = ()
-    resolved_by: str = ""
-    resolved_at: datetime | None = None
-    edit_url: str = ""
-    resolve_url: str = ""
+    about: str
+    url: str
+    earlier: tuple[Earlier, ...]
+    edit_url: str
+    resolve_url: str
 
 
 class CommentPage(Struct, frozen=True):
@@ -149,7 +143,7 @@ class CommentThread(Struct, frozen=True):
     @property
     def open_count(self) -> int:
         """Return the number of unresolved comments."""
-        return sum(remark.resolved_at is None for remark in self.comments_shown)
+        return sum(remark.comment.resolved_at is None for remark in self.comments_shown)
 
 
 def render_markdown(text: str) -> SafeString:
@@ -177,17 +171,11 @@ def _present(
 ) -> CommentRow:
     here = [plan.review.number, comment.pk]
     return CommentRow(
-        number=comment.pk,
-        by=comment.by.get_username(),
-        at=comment.created_at,
+        comment,
         html=render_markdown(comment.text),
         about=about,
         url=url,
-        plan_number=comment.plan.number if comment.plan else None,
-        edited_at=comment.edited_at,
         earlier=tuple(Earlier(datetime.fromisoformat(e["at"]), render_markdown(e["text"])) for e in comment.earlier),
-        resolved_by=comment.resolved_by.get_username() if comment.resolved_by else "",
-        resolved_at=comment.resolved_at,
         edit_url=reverse("reviews:edit-comment", args=here) if can_say and comment.by_id == person.pk else "",
         resolve_url=reverse("reviews:resolve-comment", args=here) if can_say else "",
     )
