@@ -22,8 +22,8 @@ from tests.stories import config_map
 
 Answers = dict[tuple[str, str], list[str]]
 T = TypeVar("T")
-# One crawl reads one address of five in every run, and each one in the breadth.
-STEPS = (5, pytest.param(1, marks=pytest.mark.long))
+# One crawl reads one address of ten in every run, another share in each crawl, and each one in the breadth.
+STEPS = (10, pytest.param(1, marks=pytest.mark.long))
 
 
 def unpack(body: bytes) -> str:
@@ -94,13 +94,13 @@ POSTERS = ("viewer", "mapped-author", "mapped-approver")
 def post_all(plans: Sequence[Plan], readers: Mapping[str, User], step: int) -> Answers:
     """Return the answers to what people who may not read the Secret post, and what the plans show then.
 
-    - Each of them posts each form, to every plan or to one of `step`, another per form.
+    - Each of them posts each form to every plan when the step is 1. Else one of them posts each, to one plan of `step`.
     """
     found = {}
     for part, reader in enumerate(POSTERS):
         client = Client()
         client.force_login(readers[reader])
-        for number, (name, form) in enumerate(POSTED.items(), part):
+        for number, (name, form) in list(enumerate(POSTED.items(), part))[part % step :: min(step, len(POSTERS))]:
             for plan in plans[number % min(step, len(plans)) :: step]:
                 address = reverse(name, args=[plan.review.number, plan.number])
                 given: dict[str, Any] = {**form, **({"digest": plan.digest} if "digest" in form else {})}

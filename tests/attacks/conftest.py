@@ -43,5 +43,5 @@ def team(db) -> Team:
 
 @pytest.fixture
 def step(request: pytest.FixtureRequest) -> int:
-    """A crawl reads one address of so many: of five in every run, each one in the breadth."""
-    return 1 if request.node.get_closest_marker("long") else 5
+    """A crawl reads one address of so many: of ten in every run, each one in the breadth."""
+    return 1 if request.node.get_closest_marker("long") else 10

@@ -77,7 +77,7 @@ def test_no_page_shows_it(team: Team, mode: ApplyMode, step: int) -> None:
     plans = [first.plan, team.plan(yaml.safe_dump(write("another-one", "other")), mode=mode)]
     assert {plan.state for plan in plans} == {PlanState.COMPLETE}
 
-    assert find_shown(World(team, [*plans, plans[0]], [first]), 2, step) == []
+    assert find_shown(World(team, [*plans, plans[0]], [first]), 7, step) == []
     assert find_leaks(CANARY) == []
 
 

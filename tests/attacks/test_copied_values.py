@@ -102,7 +102,7 @@ def test_the_answer_to_such_a_request_is_masked_too(team: Team, step: int) -> No
     run = team.work(team.start(plan_patch(team, PATCHES["copied into an annotation"])))
 
     assert run.state == "applied", run.error
-    assert find_shown(World(team, [run.plan] * 3, [run]), 4, step) == []
+    assert find_shown(World(team, [run.plan] * 3, [run]), 9, step) == []
     assert find_leaks(CANARY) == []
 
 

@@ -36,6 +36,7 @@ def test_cut_notes_show_no_half_credential(most: int, before: int) -> None:
         assert len(shown) <= most
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("written", ["x " * 40_000, f"{LONG} " * 900])
 def test_end_of_what_is_read_of_notes_shows_no_half_credential(written: str) -> None:
     """However short the text becomes by what is hidden in it, the end that was read is dropped."""

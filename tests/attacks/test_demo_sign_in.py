@@ -64,6 +64,7 @@ def test_real_cluster_ends_it():
     assert click() == ""
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("name", demo.ROLES)
 def test_real_cluster_ends_the_sessions_of_one_click(name):
     client = Client()

@@ -27,6 +27,7 @@ def remove(actions: tuple[str, ...]) -> None:
     assert retention.prune(policy, now=timezone.now() + timedelta(days=31)).requests
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("actions", [(), ("plan.requested",), ("conflict.resolved", "resolution.undone")])
 def test_history_without_what_retention_removed_is_verified(team: Team, actions: tuple[str, ...]) -> None:
     test_changed_reviews.play(team)

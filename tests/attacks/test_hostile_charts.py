@@ -42,6 +42,7 @@ def refuse(data: bytes) -> str:
     return str(caught.value)
 
 
+@pytest.mark.core(5)
 @pytest.mark.parametrize(
     "data",
     [

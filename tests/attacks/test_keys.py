@@ -133,7 +133,7 @@ def test_earlier_keys_may_be_none_or_several(tmp_path: Path) -> None:
 NOWHERE = "postgres://who:a-password@127.0.0.1:1/shop"
 
 
-@pytest.mark.core(6)
+@pytest.mark.core(3)
 @pytest.mark.parametrize(
     ("words", "keys", "named"),
     [

@@ -151,7 +151,7 @@ HOSTILE: dict[str, tuple[Callable[[str], None], Callable[[int], str]]] = {
 }
 
 
-@pytest.mark.core(10)
+@pytest.mark.core(5)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_text_costs_time_in_proportion(name: str) -> None:
     act, write = HOSTILE[name]

@@ -165,7 +165,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.core(5)
+@pytest.mark.core(3)
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_text_is_masked_in_linear_time(text: str) -> None:
     obj = {"kind": "Secret", "metadata": {"annotations": {"x": text}}, "data": {"k": text}}

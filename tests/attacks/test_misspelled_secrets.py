@@ -77,7 +77,7 @@ MISSPELLED = ("stringdata", "Data", "string_data", "stringDatas", "binaryData", 
 
 def list_answers(world: World, client: Client, step: int) -> Iterator[tuple[str, str]]:
     names = [name for name in READ if name.startswith(("reviews:", "runs:", "history:", "search", "home"))]
-    for address in share((address for name in names for address in READ[name](world)), 3, step):
+    for address in share((address for name in names for address in READ[name](world)), 8, step):
         yield address, "\n".join(read_words(client.get(address)))
 
 

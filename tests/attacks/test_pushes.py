@@ -208,6 +208,7 @@ def test_every_host_is_verified_in_its_own_way(stage, forge):
     assert BranchPush.objects.get().login == "localhost/carol"
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("name", ["Idempotency-Key", "X-Gitlab-Event-UUID"])
 def test_push_that_is_made_again_at_gitlab_counts_again(stage, name):
     push_webhooks.remove_webhook(stage.webhook.webhook, by=stage.admin)

@@ -241,7 +241,6 @@ def test_a_run_does_not_tell_a_viewer_whether_a_secret_was_written(team: Team, m
     assert words[0] == words[1]
 
 
-@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", list(ApplyMode))
 def test_the_events_of_a_run_do_not_tell_a_viewer_whether_a_secret_was_written(
     team: Team, monkeypatch, mode: ApplyMode

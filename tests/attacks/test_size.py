@@ -31,7 +31,7 @@ SECONDS = 2.0
 LENGTH = 240_000
 
 
-@pytest.mark.core(8)
+@pytest.mark.core(4)
 @pytest.mark.parametrize("printed", [breakable, wrap_camel_case, ticked, visible])
 @pytest.mark.parametrize("unit", ["a.", "aB", "a<", "`a", "a-", '"', "a\u202e", "a>"])
 def test_words_of_a_page_are_broken_in_linear_time(printed, unit):

@@ -52,7 +52,7 @@ def revoke(count: int, person: User) -> None:
             tokens.revoke_token(token, by=person)
 
 
-@pytest.mark.core(3)
+@pytest.mark.core(2)
 @pytest.mark.parametrize("play", [withdraw, approve, revoke])
 def test_cost_of_verification_grows_in_proportion(
     django_assert_max_num_queries: DjangoAssertNumQueries, play: Callable[[int, User], None]

@@ -218,7 +218,7 @@ ENDS: dict[str, tuple[Callable[[Team], None], type[Model], dict[str, object], st
 }
 
 
-@pytest.mark.core(4)
+@pytest.mark.core(2)
 @pytest.mark.parametrize("what", ENDS)
 def test_what_was_put_back_is_named(wired: Team, what: str) -> None:
     play, model, changed, told = ENDS[what]
@@ -272,6 +272,7 @@ def test_account_with_another_name_is_no_other_user_of_a_cluster(wired: Team) ->
         impersonation.find_identity(User.objects.get(pk=wired.alice.pk), wired.cluster)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize(
     ("name", "value"), [("name", "Staging"), ("kind", ClusterKind.LIVE), ("server", "https://prod.example")]
 )
@@ -292,6 +293,7 @@ def test_masking_is_not_turned_off_in_the_database(wired: Team) -> None:
     assert "refused" not in verify()
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("is_inserted", [True, False])
 def test_owner_of_an_account_is_not_made_in_the_database(wired: Team, is_inserted: bool) -> None:
     """Mallory would make a token that acts as the program of Alice, or as Bob."""

@@ -109,7 +109,7 @@ def test_no_page_names_a_file_before(team: Team, monkeypatch: pytest.MonkeyPatch
     world = World(team, [plan, plan, plan])
     every = (address for list_addresses in READ.values() for address in list_addresses(world))
 
-    assert find_shown(plan, sign_in("limited", **HERE), share(every, 0, step)) == []
+    assert find_shown(plan, sign_in("limited", **HERE), share(every, 6, step)) == []
 
 
 def test_who_views_all_namespaces_of_a_plan_reads_the_names(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,7 +80,7 @@ def test_no_place_shows_a_copy_that_nothing_reads(team: Team, monkeypatch, mode:
     every = [(name, address) for name, list_addresses in READ.items() for address in list_addresses(world)]
     every += [("search", f"{reverse('search')}?q={piece}") for piece in pieces[:3]]
     shown = set()
-    for name, address in share(every, 0, step):
+    for name, address in share(every, 5, step):
         given = {"HTTP_AUTHORIZATION": f"Bearer {token}"} if name.startswith("api:") else {}
         text = "\n".join(read_words(client.get(address, **given)))
         shown |= {f"{address}: {piece}" for piece in pieces if piece in text and piece not in address}

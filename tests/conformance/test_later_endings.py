@@ -45,6 +45,8 @@ spec:
 """
 
 
+@pytest.mark.covering
+@pytest.mark.core(14)
 @pytest.mark.parametrize("mode", ApplyMode)
 @pytest.mark.parametrize(
     ("before", "old", "new", "is_told"),

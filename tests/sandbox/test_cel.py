@@ -172,6 +172,7 @@ def test_names_of_an_expression_are_found():
     }
 
 
+@pytest.mark.core(4)
 @pytest.mark.parametrize(
     ("text", "is_read"),
     [

@@ -206,6 +206,7 @@ def test_field_path_leads_to_a_field(path, is_path):
     assert is_field_path(path, {"properties": {"a": inner, "m": free}}) is is_path
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("sign", ["&&", "||"])
 def test_condition_may_have_any_number_of_sides(sign):
     """A server builds a flat tree of them."""

@@ -44,7 +44,7 @@ def cancel_at(team, run, count):
     team.wire.fault = choose
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("count", range(1, len(WRITES)))
 def test_canceled_run_records_the_addons_that_are_whole_and_no_other(team, count):
     before = read_records(team)

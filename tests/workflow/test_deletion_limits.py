@@ -57,6 +57,7 @@ def limits(plan):
     return [text for text in name_blockers(plan) if text.startswith("policy strict")]
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize(
     ("rules", "expected"),
     [

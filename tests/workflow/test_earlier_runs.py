@@ -90,6 +90,7 @@ def test_revert_is_no_run_of_the_set(team):
     assert changed(plan(team, "a.yaml", "b.yaml", **ALL)) == [{"folder": "web", "run": "2"}]
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("action", [SetAction.DELETE, SetAction.SET_LAST_APPLIED])
 def test_other_operations_are_no_runs_of_the_set(team, action):
     apply(team, "web/a.yaml", "web/b.yaml", "db/dropped.yaml", **ALL)

@@ -50,6 +50,7 @@ def test_object_is_gone_after_the_write_that_ends_its_deletion(team, mode):
     assert team.live() is None
 
 
+@pytest.mark.core(1)
 @BOTH
 def test_object_with_another_finalizer_is_updated(team, mode):
     begin(team, mode, "example.com/hold", "example.com/wait")
@@ -62,6 +63,7 @@ def test_object_with_another_finalizer_is_updated(team, mode):
     assert team.live()["metadata"]["finalizers"] == ["example.com/wait"]
 
 
+@pytest.mark.core(1)
 @BOTH
 def test_value_that_changed_since_the_review_stops_the_run(team, mode):
     begin(team, mode, "example.com/hold")
@@ -73,6 +75,7 @@ def test_value_that_changed_since_the_review_stops_the_run(team, mode):
     assert (run.state, sent(run)) == (RunState.STALE, [])
 
 
+@pytest.mark.core(1)
 @BOTH
 def test_deletion_that_began_after_the_review_stops_the_run(team, mode):
     team.apply(held("example.com/hold"), mode=mode)
@@ -84,6 +87,7 @@ def test_deletion_that_began_after_the_review_stops_the_run(team, mode):
     assert (run.state, sent(run)) == (RunState.STALE, [])
 
 
+@pytest.mark.core(1)
 @BOTH
 def test_object_that_went_since_the_review_is_not_created_again(team, mode):
     begin(team, mode, "example.com/hold")
@@ -97,6 +101,7 @@ def test_object_that_went_since_the_review_is_not_created_again(team, mode):
     assert result.detail == "it was gone before the run: nothing was sent"
 
 
+@pytest.mark.core(1)
 @BOTH
 def test_revert_creates_the_object_again(team, mode):
     begin(team, mode, "example.com/hold")
@@ -116,6 +121,7 @@ def release(team: Team) -> None:
     team.edit(SETTINGS, {"metadata": {"finalizers": None}}, manager="some-controller")
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("goes", [True, False])
 def test_patch_that_releases_an_object_is_done_when_the_object_is_gone(team, goes):
     begin(team, ApplyMode.SERVER, "example.com/hold")
@@ -170,6 +176,7 @@ def test_object_that_went_during_its_first_request_is_gone(team):
     assert (run.state, result.outcome, result.detail) == (RunState.APPLIED, Outcome.DELETED, "it is gone")
 
 
+@pytest.mark.core(1)
 @BOTH
 def test_history_has_no_owner_after_the_end(team, mode):
     begin(team, mode, "example.com/hold")

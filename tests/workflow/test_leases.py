@@ -43,6 +43,7 @@ def test_lease_is_renewed_while_one_object_is_calculated(settings):
     assert len(kept) >= 2
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("answer", [False, LeaseLostError("it is lost")])
 def test_calculation_ends_when_the_lease_is_lost(settings, answer):
     settings.APPLYVIZ_LEASE_SECONDS = 1

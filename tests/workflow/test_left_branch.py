@@ -30,6 +30,7 @@ def of_branch(stage, branch="main", path="deploy"):
     return ReviewInput(git=GitSource(stage.server.url(PATH), branch, path))
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("kind", ["files", "commit", "other branch"])
 def test_manifests_from_elsewhere_end_it_at_once(stage, people, kind):
     review, first = begin(stage)

@@ -118,6 +118,7 @@ def test_mail_server_gets_one_mail_with_words_and_address(server, pending, setti
     assert mail.outbox == []  # the backend of tests had no part in it
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("answer", ["451 later", "550 not here", "421 closing"])
 def test_mail_that_the_server_does_not_take_is_tried_again_and_then_taken(server, pending, answer):
     server.answer = answer

@@ -13,6 +13,7 @@ from tests.following import begin, make_people, make_session_authority, make_sta
 ODD = ("a\0b", "a\ud800b")
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("text", ODD)
 def test_odd_branch_is_refused(stage, people, text):
     _review, first = begin(stage)
@@ -24,6 +25,7 @@ def test_odd_branch_is_refused(stage, people, text):
     assert (found.state, found.reason) == (PushResult.REFUSED, "the push names no ref")
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("text", ODD)
 def test_odd_name_of_a_pusher_is_nobodys(stage, people, text):
     _review, first = begin(stage)

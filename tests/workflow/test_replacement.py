@@ -221,6 +221,7 @@ def test_object_that_is_being_deleted_is_awaited_and_created_again(team):
     assert "deletionTimestamp" not in team.live(JOB_PATH)["metadata"]
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", ApplyMode)
 def test_replacing_an_object_of_another_tool_is_a_risk_to_acknowledge(team, mode):
     held = [text.replace("{example.com", "{meta.helm.sh/release-name: shop, example.com") for text in (FIRST, SECOND)]

@@ -144,6 +144,7 @@ def send_all_mail() -> None:
         notifications.send_mail(pk)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("is_notified", [True, False])
 def test_no_email_of_before_is_sent(team, settings, is_notified):
     choose_mail(team.bob, settings)

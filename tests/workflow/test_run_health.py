@@ -91,6 +91,7 @@ def test_what_is_ready_later_is_ready_at_the_next_look(slow, memory, monkeypatch
     assert look(run, slow.bob).objects[0].state is State.CURRENT
 
 
+@pytest.mark.core(1)
 def test_words_that_may_repeat_a_secret_are_withheld(slow, memory, monkeypatch):
     reading = yaml.safe_load(deployment("reads"))
     reading["spec"]["template"]["spec"]["volumes"] = [{"name": "keys", "secret": {"secretName": "keys"}}]

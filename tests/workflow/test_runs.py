@@ -98,6 +98,7 @@ def test_moved_field_makes_the_run_stale(team):
     assert run.plan.review.state == ReviewState.OPEN
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("value", ["1", "2"])
 def test_object_whose_deletion_began_since_the_review_is_not_written(team, value):
     held = {

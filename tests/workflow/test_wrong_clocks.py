@@ -59,12 +59,14 @@ def is_now(at):
     return abs(at - clock.now()) < SOON
 
 
+@pytest.mark.core(1)
 def test_what_a_run_applied_is_explained(team):
     team.apply(config_map(a="1"))
 
     assert scan(team, FindingSort.CHANGED, FindingSort.DRIFTED) == []
 
 
+@pytest.mark.core(1)
 def test_edit_is_found_and_dated_by_our_clock(team):
     team.apply(config_map(a="1"))
     team.edit(SETTINGS, {"data": {"a": "2"}})
@@ -74,6 +76,7 @@ def test_edit_is_found_and_dated_by_our_clock(team):
     assert (found.manager, is_now(found.changed_at)) == ("kubectl-edit", True)
 
 
+@pytest.mark.core(1)
 def test_same_name_at_another_time_is_no_run(team, move_clock):
     team.apply(config_map(a="1"))
     move_clock(clock.now() + HOUR)
@@ -82,6 +85,7 @@ def test_same_name_at_another_time_is_no_run(team, move_clock):
     assert [one.manager for one in scan(team)] == ["applyviz"]
 
 
+@pytest.mark.core(1)
 def test_write_whose_answer_was_lost_is_explained(team):
     team.wire.fault = lambda request, number: "lose answer" if number == 1 else ""
     run = team.apply(config_map(a="1"))
@@ -91,6 +95,7 @@ def test_write_whose_answer_was_lost_is_explained(team):
     assert scan(team) == []
 
 
+@pytest.mark.core(1)
 def test_clock_that_was_corrected_since_changes_nothing(team, server_clock):
     team.apply(config_map(a="1"))
     server_clock.ahead = timedelta()
@@ -98,6 +103,7 @@ def test_clock_that_was_corrected_since_changes_nothing(team, server_clock):
     assert scan(team) == []
 
 
+@pytest.mark.core(1)
 def test_what_was_there_before_a_run_found_it_as_approved_is_no_finding(team, move_clock, server_clock):
     team.apply_as("applyviz", config_map(a="1"))
     move_clock(clock.now() + HOUR)
@@ -121,6 +127,7 @@ def test_finding_is_the_same_one_after_the_clock_was_corrected(team, server_cloc
     assert [one.pk for one in scan(team, FindingSort.UNREVIEWED) if one.name == "by-hand"] == first
 
 
+@pytest.mark.core(1)
 def test_owners_over_time_are_dated_by_our_clock(team, move_clock):
     options = {"field_manager": "ci", "mode": ApplyMode.SERVER, "takes_over": True}
     team.apply(config_map(a="1"), **options)
@@ -137,6 +144,7 @@ def test_owners_over_time_are_dated_by_our_clock(team, move_clock):
     assert abs(made.at + HOUR - edited_at) < SOON
 
 
+@pytest.mark.core(1)
 def test_last_writes_of_a_field_manager_are_dated_by_our_clock(team):
     team.apply(config_map(a="1"))
 
@@ -145,6 +153,7 @@ def test_last_writes_of_a_field_manager_are_dated_by_our_clock(team):
     assert is_now(datetime.fromisoformat(held.owner.time))
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("ahead", [-DAY, timedelta(), DAY], ids=["behind", "equal", "ahead"])
 def test_events_of_live_objects_are_dated_by_our_clock(ahead, monkeypatch):
     memory = Memory(has_controllers=False)

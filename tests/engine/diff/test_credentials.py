@@ -137,6 +137,8 @@ def test_references_logins_and_globs():
     assert not compile_globs(()).fullmatch("")
 
 
+@pytest.mark.covering
+@pytest.mark.core(13)
 @pytest.mark.parametrize(
     "part",
     [

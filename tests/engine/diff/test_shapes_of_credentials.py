@@ -166,6 +166,8 @@ PLACES = {
 }
 
 
+@pytest.mark.covering
+@pytest.mark.core(230)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("text", TEXTS)
 def test_shape_is_masked_everywhere(text: str, place: str) -> None:

@@ -160,6 +160,8 @@ def tell(seed: int, counts: Counter[str]) -> list[object]:
     return wrong
 
 
+@pytest.mark.covering
+@pytest.mark.core(2)
 @pytest.mark.parametrize("part", range(4))
 def test_reasons_of_odd_histories_are_the_difference(part: int) -> None:
     counts: Counter[str] = Counter()

@@ -114,7 +114,7 @@ def find_crossed(boxes: list[Box], drawing: Drawing) -> set[tuple[Line, int]]:
     return found
 
 
-@pytest.mark.core(3)
+@pytest.mark.core(2)
 @pytest.mark.covering
 @pytest.mark.parametrize("seed", range(8))
 def test_lines_run_around_boxes_and_never_through_them(seed: int) -> None:

@@ -73,7 +73,7 @@ def test_steps_merge_to_the_patch_of_kubectls_own_libraries(family: str) -> None
     assert count > 150
 
 
-@pytest.mark.core(20)
+@pytest.mark.core(10)
 @pytest.mark.covering
 @pytest.mark.parametrize("path", STORIES, ids=lambda path: path.name.partition(".")[0])
 def test_shown_steps_merge_to_the_request_of_the_plan(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,7 @@ def problems(answer):
     return {one["field"]: one["message"] for one in answer.json()["error"]["problems"]}
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("nothing", [[], ""])
 def test_next_plan_takes_replacements_back(program, nothing):
     program.post("reviews/", body(config_map(a="1"), replace=["Job", "ConfigMap/default/settings"]))

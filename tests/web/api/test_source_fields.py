@@ -117,6 +117,7 @@ def test_source_without_an_object_is_named(program, monkeypatch):
     assert fields_of(ask(program, {"files": [ARCHIVE], "chart": ARCHIVE["name"]})) == {"chart"}
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("values", ["./values/prod.yaml", "/values/prod.yaml", "values//prod.yaml"])
 def test_values_file_has_one_name_however_it_is_written(program, jobs, address, values):
     uploaded = ask(program, {**CHART, "files": [ARCHIVE, VALUES], "chart_values_files": values})
@@ -127,6 +128,7 @@ def test_values_file_has_one_name_however_it_is_written(program, jobs, address, 
     assert all("values/1.yaml" in dict(job.files) for job in jobs)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("path", ["./deploy/", "/deploy", "deploy//", "././deploy"])
 def test_path_of_a_repository_is_stored_as_the_repository_names_it(program, address, path):
     made = ask(program, {"git_repository": address, "git_path": path})

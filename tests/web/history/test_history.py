@@ -97,6 +97,7 @@ def test_history_is_hidden_from_outsiders(as_charlie, entries):
     assert [as_charlie.get(a).status_code for a in (URL, reverse("history:show-entry", args=[1]))] == [404, 404]
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("count", [1, 3])
 def test_history_asks_the_database_a_fixed_number_of_times(as_viewer, alice, count, django_assert_num_queries):
     for _n in range(count):

@@ -151,6 +151,7 @@ def test_who_may_not_see_or_comment_is_refused(as_charlie, plan):
     assert "You can read but not comment." in auditor.get(address(plan, "field-comments", 0, 0)).content.decode()
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("count", [0, 5])
 def test_changes_ask_for_comments_a_fixed_number_of_times(as_bob, plan, count, django_assert_num_queries):
     author = User.objects.get(username="bob")

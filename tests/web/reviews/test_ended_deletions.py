@@ -35,6 +35,7 @@ def begin(team, mode):
     team.send(Request("DELETE", SETTINGS))
 
 
+@pytest.mark.core(1)
 @BOTH
 def test_plan_counts_and_explains_a_deletion(team, page, mode):
     begin(team, mode)
@@ -50,6 +51,7 @@ def test_plan_counts_and_explains_a_deletion(team, page, mode):
     assert "badge-change" not in alone
 
 
+@pytest.mark.core(1)
 @BOTH
 def test_requests_are_those_of_an_apply(team, page, mode):
     begin(team, mode)
@@ -62,6 +64,7 @@ def test_requests_are_those_of_an_apply(team, page, mode):
     assert "PATCH" in text
 
 
+@pytest.mark.core(1)
 @BOTH
 def test_run_says_that_the_object_is_deleted(team, page, mode):
     begin(team, mode)

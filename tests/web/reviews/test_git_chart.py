@@ -211,6 +211,7 @@ def test_entered_values_are_not_kept_so_that_the_branch_cannot_be_followed(stage
     assert git_sources.find_again(Plan.objects.get().revision) is None
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize(
     ("values", "said"),
     [

@@ -55,6 +55,7 @@ def test_annotation_is_shown_and_an_edit_opens_a_review_that_sets_it(team):
     assert (run.state, '"b"' in team.live()["metadata"]["annotations"][ANNOTATION]) == ("applied", False)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("action", [SetAction.SET_LAST_APPLIED, SetAction.CLEAR_OWNERSHIP])
 def test_record_is_not_compared_with_an_apply_that_kubectl_would_send(team, action):
     team.apply(config_map(a="old"), **CLIENT)

@@ -209,6 +209,7 @@ def test_list_is_hidden_from_outsiders(as_charlie, many):
     assert as_charlie.get(url(many)).status_code == 404
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("objects", [3, 300])
 def test_list_asks_the_database_a_fixed_number_of_times(as_bob, alice, objects, django_assert_num_queries):
     plan = rows.make_plan(alice, [_change(f"o{n}") for n in range(objects)])

@@ -143,6 +143,7 @@ def test_pages_speak_of_a_patch_and_show_its_request_and_the_command(team, page)
     assert ApplyRun.objects.count() == 2
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("operation", ["test", "copy", "move"])
 def test_operation_that_reads_live_values_is_refused_for_a_secret(team, page, operation):
     team.apply(secret(password="p"))

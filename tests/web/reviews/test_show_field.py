@@ -83,6 +83,7 @@ def test_field_that_no_run_moved_says_so(team):
     assert "No earlier run changed it on this cluster." in show(team, plan, "settings", ("f:data", "f:colour"))
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("days", [-1, 1])
 def test_last_write_is_dated_by_our_clock(team, monkeypatch, days):
     monkeypatch.setattr(sandbox, "_now", lambda: clock.host_now() + timedelta(days=days))

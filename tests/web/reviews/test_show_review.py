@@ -143,6 +143,7 @@ def test_plan_that_is_not_complete_claims_no_number(as_alice, alice, state, said
     assert [reading.text_of(a) for a in reading.find_all(links, "a")][1:5] == ["Changes", "Graph", "Owners", "Requests"]
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize(("operation", "is_assessed"), [(Operation.ERROR, False), (Operation.UPDATE, True)])
 def test_object_with_an_error_is_not_said_to_have_no_risk(as_alice, as_bob, alice, operation, is_assessed):
     calm = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), open_fields=(), risks=())
@@ -208,7 +209,7 @@ def test_review_refuses_other_methods(as_alice, plan):
 QUERIES = {"overview": 19, "changes": 19, "graph": 16, "owners": 16, "requests": 17, "activity": 21}
 
 
-@pytest.mark.core(8)
+@pytest.mark.core(4)
 @pytest.mark.parametrize("objects", [3, 20])
 @pytest.mark.parametrize("name", list(QUERIES))
 @pytest.mark.parametrize("operation", [Operation.UPDATE, Operation.BLOCKED])

@@ -184,6 +184,7 @@ def test_navigation_home_and_the_page_of_the_cluster_lead_to_the_list(as_viewer,
     assert reading.text_of(current) == "Runs"
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("count", [1, 7])
 def test_the_list_asks_the_database_a_fixed_number_of_times(as_viewer, alice, bob, count, django_assert_num_queries):
     for n in range(count):

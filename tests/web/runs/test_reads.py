@@ -61,6 +61,7 @@ def test_run_pages_show_reads_with_their_reason(team: Team) -> None:
     assert {"/api", "/apis", "/openapi/v3"} <= {one["path"] for one in run.reads}
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("name", ["runs:list-requests", "runs:show-graph", "runs:show-live"])
 def test_tabs_beside_the_timeline_make_no_list_of_its_objects(
     team: Team, monkeypatch: pytest.MonkeyPatch, name: str

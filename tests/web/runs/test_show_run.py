@@ -32,6 +32,7 @@ def test_run_shows_how_far_it_is_and_polls(as_viewer, run):
     )
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("objects", [1, 40])
 def test_run_asks_the_database_a_fixed_number_of_times(as_viewer, alice, bob, objects, django_assert_num_queries):
     change = builders.build_change()
