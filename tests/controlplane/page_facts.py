@@ -127,7 +127,8 @@ def _find_wanted(wanted: JSONObject | None, path: FieldPath, find: Callable[[Any
     if found is not ABSENT or plain == wanted:
         return found
     is_key = len(path) > 1 and path[-2][0] == "k" and path[-1][2:] in json.loads(path[-2][2:])
-    return None if is_key and find(plain, path[:-1]) is not ABSENT else find(plain, path)
+    is_null = is_key and find(wanted, path[:-1]) is ABSENT and find(plain, path[:-1]) is not ABSENT
+    return None if is_null else find(plain, path)
 
 
 def read_fact(
