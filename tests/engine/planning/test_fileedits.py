@@ -118,7 +118,7 @@ def without_owners(obj):
     return obj
 
 
-@pytest.mark.core(6)
+@pytest.mark.core(12)
 @pytest.mark.covering
 @pytest.mark.parametrize(("name", "resolution", "tool"), EDITS)
 def test_each_patch_ends_its_conflict(tmp_path, name, resolution, tool):
@@ -139,8 +139,7 @@ def test_each_patch_ends_its_conflict(tmp_path, name, resolution, tool):
         )
 
 
-@pytest.mark.covering
-@pytest.mark.core(6)
+@pytest.mark.core(12)
 @pytest.mark.parametrize(("name", "resolution", "tool"), EDITS)
 def test_patched_source_plans_the_same_as_the_decisions(tmp_path, name, resolution, tool):
     box, source = make_box(), SOURCES[name]

@@ -240,7 +240,7 @@ def test_every_problem_is_told_at_once(client, db):
     assert text.count('class="error"') == 3
 
 
-@pytest.mark.core(3)
+@pytest.mark.core(6)
 @pytest.mark.parametrize("name", library.list_examples())
 def test_example_opens_in_every_view(client, db, name):
     page = client.get(reverse("playground:show-answer", args=[name]))
@@ -337,7 +337,6 @@ def test_link_shows_no_secret(client, ask, mode):
     assert b"masked" not in bytes(kept.content)
 
 
-@pytest.mark.core(1)
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_payload_is_text_everywhere(client, ask, payload):
     literal = payload.replace("\\", "\\\\").replace('"', '\\"')
