@@ -1,7 +1,7 @@
 """Tokens of well-known services, which their form alone gives away, wherever they are written.
 
 The list is for people to read and extend: one line for each service. Each expression has a fixed beginning, so that the
-search costs time linear in the text; the text in small letters beside it stands in every token of that form.
+search costs time linear in the text. Before it come its needs: lowercase texts, of which every such token contains one.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ WHOLE = (
     ("jwt", make_form(_ENCRYPTED_WEB_TOKEN, {"eyj"})),
     *(("token", one) for one in TOKENS),
 )
-"""What is a credential as a whole, and what it is called."""
+"""Forms whose whole match is a credential, each with its name."""
 GROUPS = (
     ("url", make_form(_URL, {"://"})),
     ("url", make_form(_URL_TOKEN, {"://"})),
@@ -86,12 +86,11 @@ GROUPS = (
     ("authorization", make_form(_HEADER, {"auth"})),
     ("authorization", make_form(_BEARER, {"bearer"})),
 )
-"""Those whose credential is the group that matched, and what it is called."""
+"""Forms whose matching group is a credential, each with its name."""
 DSNS = make_form(_DSN, {"@tcp(", "@udp(", "@unix(", "@//"})
 """A user and a password before an address in parentheses, or behind a slash."""
-# A name of a credential contains one of them, as does what is neither a command nor a token. Names, like all parts that
-# are sought, are in small letters: a search that ignores case takes far longer than one in a text that is put in small
-# letters first, and so does one expression.
+# Every name of a credential contains one of these, and so does every form but commands and tokens. They are lowercase, as
+# all needs are: to search a lowercase copy of the text is far faster than to search with one expression that ignores case.
 _TWO_WORDS = (("conn", "str"), ("account", "json"), ("access", "signature"), ("otp", "seed"), ("wallet", "seed"))
 _HINTS = (
     *("pass", "pwd", "token", "secret", "key", "auth", "cred", "jwt", "otp", "cookie", "bearer", "dsn", "salt", "eyj"),
@@ -116,10 +115,10 @@ _OF_OTHERS = tuple(
 
 
 class Sought(Struct, frozen=True):
-    """What a text contains of the parts by which forms are sought.
+    """The needs of forms that a text contains.
 
-    - `has_name`: whether it may hold the name of a credential.
-    - `parts`: the needs of forms that it meets.
+    - `has_name`: whether it may contain the name of a credential.
+    - `parts`: the needs that it contains.
     """
 
     has_name: bool
@@ -127,9 +126,9 @@ class Sought(Struct, frozen=True):
 
 
 def find_parts(small: str) -> Sought | None:
-    """Return what a text, in small letters, contains of the parts by which forms are sought; None: no credential."""
+    """Return the needs of forms that a text, in lowercase, contains; None: it holds no credential."""
     has_name = False
-    for hint in _HINTS:  # hot: of most texts, this is nearly all that is asked
+    for hint in _HINTS:  # hot: for most texts, this is nearly all that happens
         if hint in small:
             has_name = True
             break

@@ -23,7 +23,7 @@ _ROOT_FIELDS = frozenset(("apiVersion", "kind", "metadata"))
 
 def _describe(f: Facts) -> Templates:
     if f.get("how") == "directive":
-        sent = "{field} is a directive of a patch, not a field of {kind}: kubectl may leave out what stands beside it, "
+        sent = "{field} is a directive of a patch, not a field of {kind}: kubectl may not send the fields next to it, "
         return (sent + "and last-applied keeps it, so a later apply may be refused or change something else.",)
     return ("{kind} has no field {field} here, so strict validation rejects the object.",)
 

@@ -46,6 +46,8 @@ class PageRequest(HttpRequest):
 
 
 _VARIES = ("HX-Request", "Cookie")
+_DEEPEST = 16
+"""How many parents of an address are looked up; more than any address of a page has. A client may send thousands."""
 PageView = Callable[Concatenate[PageRequest, P], HttpResponseBase]
 
 
@@ -91,7 +93,7 @@ def requires(action: Action, *methods: str) -> Callable[[PageView[P]], View[P]]:
 
 
 def _can_be_opened(path: str) -> bool:
-    """Return whether a path leads to a page: one that takes only forms refuses whoever follows a link to it."""
+    """Return whether a link to a path opens a page. Addresses that only take forms refuse it (405)."""
     try:
         view = resolve(unquote(path)).func
     except Resolver404:
@@ -108,8 +110,12 @@ def _find_way_back(request: HttpRequest) -> str:
     is_page = request.method in ("GET", "HEAD") and not is_fragment(request)
     page = urlsplit(request.build_absolute_uri() if is_page else request.headers.get("Referer", ""))
     path, query = page.path or "/", page.query
-    while path != "/" and not _can_be_opened(path):
+    for _step in range(_DEEPEST):
+        if path == "/" or _can_be_opened(path):
+            break
         path, query = f"{path.rstrip('/').rpartition('/')[0]}/", ""
+    else:
+        path = "/"
     address = urlunsplit(("", "", path, query, ""))
     # A path that starts with two slashes is the address of another host.
     is_here = page.netloc == request.get_host() and url_has_allowed_host_and_scheme(address, allowed_hosts=None)

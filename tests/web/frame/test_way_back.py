@@ -6,6 +6,7 @@ from django.test.html import parse_html
 from django.urls import reverse
 
 from applyviz.records.enums import ReviewState
+from applyviz.web.frame import view_guard
 from tests.web import reading
 
 pytestmark = pytest.mark.django_db
@@ -69,6 +70,16 @@ def test_sign_in_leads_to_no_address_that_takes_only_forms():
     answer = Client().post(refused, headers={"referer": f"http://testserver{refused}"})
 
     assert answer.headers["Location"] == "/login/?next=/reviews/1/"
+
+
+def test_sign_in_looks_up_a_few_parents_of_an_address_only(monkeypatch):
+    looked_up = []
+    monkeypatch.setattr(view_guard, "_can_be_opened", lambda path: looked_up.append(path))
+    refused = reverse("reviews:close-review", args=[1])
+
+    answer = Client().post(refused, headers={"referer": f"http://testserver/{'a/' * 4000}"})
+
+    assert (answer.headers["Location"], len(looked_up)) == ("/login/?next=/", 16)
 
 
 def test_form_sent_after_the_session_ended_leads_back_to_its_page():
