@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from applyviz.engine.diff.commands import find_arguments
 from applyviz.engine.diff.credentials import is_ciphertext, redact
 from applyviz.engine.diff.embedded import looks_secret
 from applyviz.engine.diff.given_credentials import list_credentials
@@ -51,6 +52,10 @@ def find(text: str) -> None:
 
 def hide(text: str) -> None:
     redact(text, lambda value, name: "")
+
+
+def pass_arguments(text: str) -> None:
+    assert not find_arguments(text.split())
 
 
 def list_given(text: str) -> None:
@@ -128,6 +133,18 @@ HOSTILE: dict[str, tuple[Callable[[str], None], Callable[[int], str]]] = {
     "a path of brackets": (find, lambda n: "[" * n),
     "beginnings of web tokens": (hide, lambda n: "eyJ-" * (n // 4)),
     "parts of web tokens": (hide, lambda n: "eyJabcdefgh." * (n // 12)),
+    "lists of tokens that never end": (hide, lambda n: "token: [" * (n // 8)),
+    "lists of tokens in lists": (hide, lambda n: "tokens: [" + "[" * n + "]" * n),
+    "quotes in quotes": (hide, lambda n: """a="b='""" * (n // 6)),
+    "assignments in one quote": (hide, lambda n: "a='" + "b=c;" * (n // 4) + "' token"),
+    "items without values": (hide, lambda n: """x["token"] =""" * (n // 12)),
+    "calls that never end": (hide, lambda n: """token(" """ * (n // 8)),
+    "escaped signs": (hide, lambda n: "token%3D" * (n // 8)),
+    "echoes that are not piped": (hide, lambda n: "echo a;echo b | " * (n // 16) + "chpasswd"),
+    "documents that are not logins": (hide, lambda n: "<<A --password-stdin\n" * (n // 21)),
+    "literals of no secret": (hide, lambda n: "secret generic " + "--from-literal" * (n // 14)),
+    "names that are no values": (hide, lambda n: "password = " * (n // 11)),
+    "arguments of programs": (pass_arguments, lambda n: "mysql curl -b" * (n // 13)),
     "beginnings of flow maps": (hide, lambda n: "{token: " * (n // 8)),
     "names of flow maps": (hide, lambda n: "{" + "{a" * (n // 2) + "token"),
     "pieces of base64": (find_cut, lambda n: "aB3dE6gH9 " * (n // 10)),

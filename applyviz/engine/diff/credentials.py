@@ -11,113 +11,34 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from fnmatch import translate
 from functools import lru_cache
 
-from applyviz.engine.diff.sought_forms import VALUE
+from applyviz.engine.diff.credential_names import gives_in_text, names_credential, names_plural
+from applyviz.engine.diff.sought_forms import VALUE, SoughtForm
 from applyviz.engine.diff.text_forms import DSNS, GROUPS, NAMED, TURNED, WHOLE, Sought, find_parts
 from applyviz.engine.objects.values import JSONValue
 
-LONGEST_NAME = 200
-_ENDS = frozenset(
-    (
-        *("password", "passwd", "passphrase", "passcode", "pwd", "htpasswd", "token", "otp", "jwt", "authorization"),
-        *("apikey", "secretkey", "privatekey", "accesskey", "credential", "credentials", "cred", "creds", "psk"),
-        *("passwort", "kennwort", "wachtwoord", "contrasena", "senha", "motdepasse"),
-        *(
-            "dockercfg",
-            "dockerconfigjson",
-            "clientsecret",
-            "appsecret",
-            "sharedsecret",
-            "jwtsecret",
-            "webhooksecret",
-            "masterkey",
-            "privkey",
-            "dbkey",
-            "signkey",
-        ),
-    )
-)
-_PHRASES = frozenset(
-    (
-        *(f"{what} key" for what in ("api", "secret", "private", "signing", "encryption", "access", "auth", "master")),
-        *(f"{what} key" for what in ("shared", "account", "storage", "license")),
-        *(f"{what} secret" for what in ("client", "app", "shared", "consumer", "webhook", "oauth", "session")),
-        *(f"{what} secret" for what in ("cookie", "auth", "hmac", "signing", "jwt")),
-        *("secret access key", "connection string", "basic auth", "set cookie", "registry auth", "client key data"),
-        *("secret key base", "secret id", "role secret", "api secret", "auth config", "seed phrase", "recovery phrase"),
-        *(f"{what} key" for what in ("ssh", "deploy", "session", "fernet", "hmac", "unseal", "recovery", "jwt")),
-        *(
-            f"{what} key"
-            for what in ("encrypt", "decryption", "cipher", "aes", "preshared", "subscription", "functions")
-        ),
-        *(
-            f"{what} key"
-            for what in ("activation", "stripe", "cookie", "crypto", "gpg", "csrf", "sign", "write", "server")
-        ),
-        *(
-            f"{what} key"
-            for what in ("admin", "priv", "gossip", "validator", "role", "pagerduty", "opsgenie", "datadog")
-        ),
-        *(f"{what} seed" for what in ("totp", "otp", "wallet")),
-        *(f"{what} webhook{url}" for what in ("slack", "discord", "teams", "mattermost") for url in ("", " url")),
-        *(
-            "service account json",
-            "credentials json",
-            "secrets json",
-            "connection str",
-            "conn str",
-            "auth header",
-            "access signature",
-        ),
-        *(f"{what} secret" for what in ("totp", "mfa", "otp", "csrf", "access key")),
-        *(f"{what} code" for what in ("recovery", "backup", "scratch")),
-        "contrase a",  # its letters that are ASCII
-    )
-)
-_SUFFIXES = (
-    *("password", "passwd", "passphrase", "apikey", "token", "storepass", "keypass", "requirepass", "bindpw"),
-    *("dbpass", "userpass", "adminpass", "rootpass", "smtppass", "authpass", "mailpass"),
-)
-_NONE = frozenset(("PWD", "OLDPWD"))  # the current working directory of a shell
-_UPPER_ENDS = frozenset({"secret", "pass", "dbpass", "dsn", "salt", "cookie", "pin", "mnemonic", "bearer", "hmac"})
-_UPPER_LAST = frozenset({"auth", "pw", "sk", "pat", "sas", "skey"})
-_NO_PASSWORDS = frozenset(
-    {"bypass", "compass", "encompass", "multipass", "overpass", "surpass", "trespass", "underpass"}
-)
-_LAST = frozenset({"pass", "pw"})
-# What comes after the name of a credential, and leaves it one: `DB_PASSWORD_OLD`.
-_QUALIFIERS = frozenset(
-    (
-        *("old", "new", "previous", "current", "prod", "dev", "staging", "test", "value", "primary", "secondary"),
-        *("backup", "enc", "encrypted", "hash", "hashed", "plain", "plaintext", "base", "b", "raw", "pem"),
-    )
-)
-_UPPER_NAMES = frozenset({"APP_KEY"})
-# Names of one word that hold a credential in a text, where no field of Kubernetes is called so.
-_OF_TEXTS = frozenset({"secret", "pin", "pass", "pw", "auth", "sig"})
-PLURALS = frozenset({"passwords", "tokens", "apikeys", "passphrases"})
-"""Fields whose entries are credentials; `secrets` names Secrets outside of a text."""
-_PLURALS_OF_TEXTS = PLURALS | {"secrets", "credentials"}
 _OF_NAMES = frozenset({"name", "key", "namespace", "kind", "type", "file", "path", "id", "user", "username"})
-_METHODS = frozenset(
-    {"basic", "bearer", "oidc", "oauth", "oauth2", "ldap", "saml", "kubernetes", "plain", "login", "md5"}
-)
-WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _PEM = ("PRIVATE KEY-----", "PRIVATE KEY BLOCK-----", "OpenVPN Static key V1-----")
 _BLOCK = re.compile(
     r"^([ \t]{0,200})(?:-[ ])?[\"']?([\w.\-]{1,200})[\"']?[ \t]{0,20}:[ \t]{0,20}([|>][-+0-9]{0,3})?[ \t]{0,20}$", re.M
 )
-_LISTED = re.compile(r"[\"']?\b([A-Za-z_\-]{4,40})[\"']?[ \t]{0,20}:\s{0,20}[\[{]([^\[\]{}]{1,65536})[\]}]")
+_OPENED = re.compile(r"[\"']?\b([A-Za-z_\-]{3,40})[\"']?[ \t]{0,20}:\s{0,20}([\[{])")
+_BRACKET = re.compile(r"[\[\]{}]")
+_VALUE_BELOW = re.compile(r"[\"']?\bvalue[\"']?\s{0,20}:\s{0,20}" + VALUE)
 _ENTRY = re.compile(
     r"(?<![\w:.\-])(?:\"([\w.\-]{1,200})\"\s{0,20}:\s{0,20}|'?([\w.\-]{1,200})'?[ \t]{0,20}:\s{1,20})?" + VALUE
 )
 _ESCAPED, _BLANKS, _MOST_ESCAPES = re.compile(r"\\([\"\\nrt])"), {"n": "\n", "r": "\r", "t": "\t"}, 3
+_LONGEST_LIST, _SHORTEST_PAIR = 65536, 8
 _BARE_QUOTE = re.compile(r"(?<!\\)\"")
 _CIPHERTEXT = re.compile(r"(?:A[IQYg]|BA)[A-D][A-Za-z0-9+/\s]{20,}+={0,2}\s*")
-_REFERENCE = re.compile(r"\$\([\w.]+\)|\$\{(?:(?!:-)[^}])*\}|\$\w+|\{\{.*\}\}|<[^<>]*>|\*+")
+_REFERENCE = re.compile(
+    r"\$\([\w.]+\)|\$\((?:cat |<)[^()|;&]*\)|\$\{(?:(?!:-)[^}])*\}|\$\w+|\$[a-z]\w*(?:[.:-][A-Za-z]\w*)+"
+    r"|\{\{.*\}\}|<[^<>]*>|\*+"
+)
 _LITERALS = frozenset({"true", "false", "null", "none", "~"})
 
 
@@ -148,29 +69,6 @@ def holds_ciphertext(group: str, kind: str, path: tuple[str, ...]) -> bool:
     return (group, kind, path[-3:-1]) == ("bitnami.com", "SealedSecret", ("spec", "encryptedData"))
 
 
-def _split(name: str) -> list[str]:
-    return [word.lower() for word in WORD.findall(name)]
-
-
-@lru_cache(maxsize=4096)
-def names_credential(name: str) -> bool:
-    """Return whether a field, flag, header or variable of this name holds a credential; overlong names count."""
-    if len(name) > LONGEST_NAME:
-        return True
-    words = _split(name.rstrip("0123456789"))
-    if not words or name in _NONE:
-        return False
-    while len(words) > 1 and words[-1] in _QUALIFIERS:
-        words.pop()
-    last = words[-1]
-    if last in _ENDS or last.endswith(_SUFFIXES) or {" ".join(words[-n:]) for n in (2, 3)} & _PHRASES:
-        return True
-    is_constant = name.upper() == name
-    is_upper = name in _UPPER_NAMES or last in _UPPER_ENDS or (len(words) > 1 and last in _UPPER_LAST)
-    is_upper = is_upper or (last.endswith("pass") and last not in _NO_PASSWORDS)
-    return (is_constant and is_upper) or (len(words) > 1 and last in _LAST)
-
-
 @lru_cache(maxsize=64)
 def compile_globs(patterns: tuple[str, ...]) -> re.Pattern[str]:
     """Return one case-insensitive expression for many globs."""
@@ -187,11 +85,6 @@ def holds_value(value: JSONValue) -> bool:
     if not isinstance(value, str):
         return not isinstance(value, bool)
     return not is_reference(value) and "{{" not in value and value.strip().lower() not in _LITERALS
-
-
-def names_list(name: str) -> bool:
-    """Return whether the entries of a field of this name are credentials."""
-    return name.lower() in PLURALS or (name[-1:] in ("s", "S") and names_credential(name[:-1]))
 
 
 def is_template(path: tuple[str, ...]) -> bool:
@@ -218,20 +111,6 @@ def _find_private_keys(text: str) -> Iterator[tuple[int, int, str]]:
         start = text.find("-----BEGIN ", stop)
 
 
-def _names_in_text(name: str, value: str) -> bool:
-    """Return whether a name in a text gives a value that is a credential."""
-    if names_credential(name):
-        return True
-    if name.lower().rpartition(".")[2].strip("_0123456789") not in _OF_TEXTS:  # hot: most names
-        return False
-    bare = value.strip().strip("\"',;")
-    return not (bare.startswith(("/", "./")) or bare.lower() in _METHODS or not bare)
-
-
-def _names_plural(name: str) -> bool:
-    return name.lower() in _PLURALS_OF_TEXTS or names_list(name)
-
-
 def _find_entries(text: str, start: int, end: int) -> Iterator[tuple[int, int, str]]:
     """Yield the entries of a list or map of credentials; names of Secrets and users among them stay."""
     for match in _ENTRY.finditer(text, start, end):
@@ -240,11 +119,29 @@ def _find_entries(text: str, start: int, end: int) -> Iterator[tuple[int, int, s
             yield *match.span(3), name or "entry"
 
 
+def _find_end(text: str, start: int) -> tuple[int, bool]:
+    """Return where the bracket at `start` is closed, and whether no other one is between."""
+    depth = 0
+    for count, match in enumerate(_BRACKET.finditer(text, start, start + _LONGEST_LIST)):
+        depth += 1 if match[0] in "[{" else -1
+        if depth == 0:
+            return match.start(), count == 1
+    return min(start + _LONGEST_LIST, len(text)), False
+
+
 def _find_listed(text: str, shown: Collection[str]) -> Iterator[tuple[int, int, str]]:
-    """Yield the credentials in flow lists and maps: `tokens: [x, y]`, `"credentials": {"value": "x"}`."""
-    for match in _LISTED.finditer(text):
-        if _names_plural(match[1]) and match[1] not in shown:
-            yield from _find_entries(text, *match.span(2))
+    """Yield the credentials in flow lists and maps: `tokens: [x, y]`, `"password": {"value": "x"}`."""
+    at = 0
+    while (match := _OPENED.search(text, at)) is not None:
+        at = start = match.end()
+        is_plural = names_plural(match[1])
+        if match[1] in shown or not (is_plural or names_credential(match[1])):
+            continue
+        at, is_flat = _find_end(text, match.start(2))
+        if is_flat and (is_plural or match[2] == "["):
+            yield from _find_entries(text, start, at)
+        else:
+            yield from ((*found.span(1), "value") for found in _VALUE_BELOW.finditer(text, start, at))
 
 
 def _find_blocks(text: str, shown: Collection[str]) -> Iterator[tuple[int, int, str]]:
@@ -252,8 +149,8 @@ def _find_blocks(text: str, shown: Collection[str]) -> Iterator[tuple[int, int, 
     at = 0
     while (match := _BLOCK.search(text, at)) is not None:
         at = match.end()
-        is_plural = match[3] is None and _names_plural(match[2])
-        if match[2] in shown or not (is_plural or (match[3] is not None and _names_in_text(match[2], "x"))):
+        is_plural = match[3] is None and names_plural(match[2])
+        if match[2] in shown or not (is_plural or (match[3] is not None and gives_in_text(match[2], "x"))):
             continue
         start = at = min(at + 1, len(text))
         while at < len(text):
@@ -291,18 +188,29 @@ def _find_forms(text: str, parts: frozenset[str]) -> Iterator[tuple[int, int, st
             yield *match.span(match.lastindex or 0), name
 
 
+def _find_pairs(
+    form: SoughtForm, matches: Iterable[re.Match[str]], shown: Collection[str], depth: int = 1
+) -> Iterator[tuple[int, int, str]]:
+    """Yield the values that the name before them shows, also inside the quotes of another: `X="user=me;password=x"`."""
+    for match in matches:
+        if match[1] not in shown and gives_in_text(match[1], match[2]):
+            yield *match.span(2), match[1]
+        elif depth and match[2][0] in "\"'" and len(match[2]) > _SHORTEST_PAIR:
+            below = form.expression.finditer(match.string, match.start(2) + 1, match.end(2) - 1)
+            yield from _find_pairs(form, below, shown, depth - 1)
+
+
 def _find_named(text: str, parts: frozenset[str], shown: Collection[str]) -> Iterator[tuple[int, int, str]]:
     """Yield what follows the name of a credential, or comes before it, and what only a longer search finds."""
     yield from _find_private_keys(text)
     for match in DSNS.find(text, parts):
         yield *match.span(match.lastindex or 0), "dsn"
     for form in NAMED:
+        yield from _find_pairs(form, form.find(text, parts), shown)
+    for form in TURNED:
         for match in form.find(text, parts):
-            if match[1] not in shown and _names_in_text(match[1], match[2]):
-                yield *match.span(2), match[1]
-    for match in TURNED.find(text, parts):
-        if match[2] not in shown and _names_in_text(match[2], match[1]):
-            yield *match.span(1), match[2]
+            if match[2] not in shown and gives_in_text(match[2], match[1]):
+                yield *match.span(1), match[2]
     yield from _find_listed(text, shown)
     yield from _find_blocks(text, shown)
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from applyviz.engine.diff.credentials import names_credential, redact
+from applyviz.engine.diff.credential_names import names_credential
+from applyviz.engine.diff.credentials import redact
 from applyviz.engine.diff.embedded import decode_secret, looks_secret
 from applyviz.engine.diff.repeating import list_forms
 

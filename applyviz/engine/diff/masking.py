@@ -18,6 +18,8 @@ from msgspec import Struct, field
 
 from applyviz.engine.diff import plain_names
 from applyviz.engine.diff.commands import find_arguments
+from applyviz.engine.diff.credential_fields import Tree, find_credentials, find_entries, grow, takes_argument
+from applyviz.engine.diff.credential_names import gives_credential
 from applyviz.engine.diff.credentials import (
     compile_globs,
     holds_ciphertext,
@@ -26,8 +28,6 @@ from applyviz.engine.diff.credentials import (
     is_reference,
     is_registry_login,
     is_template,
-    names_credential,
-    names_list,
     names_of_keys,
     redact,
 )
@@ -311,50 +311,47 @@ class Masker(Struct, frozen=True):
             return self._walk_map(value, path)
         if isinstance(value, list):
             return self._walk_list(value, path)
-        return self.mask_value(value, path) if self._is_credential(path[-1]) else value
+        return self.mask_value(value, path) if self._gives_credential(path[-1], value) else value
 
     def _walk_map(self, value: JSONObject, path: Path) -> MutableObject:
         has_owners = isinstance(get_at(value, _OWNERS), list)
         if holds_secret(value) or has_owners or self.policy.passwords.claims_any(value):
             return self.mask_object(value, path, is_secret=holds_secret(value))
         masked = {k: self._walk(v, (*path, k)) for k, v in value.items()}
-        named = value.get("value")
-        names = [name for name in (value.get("name"), value.get("key")) if isinstance(name, str)]
-        if named is not None and any(map(self._is_credential, names)) and holds_value(named):
-            masked["value"] = self.mask_value(named, (*path, "value"))
-        if self.policy.has_plain:
-            masked |= {k: self._mask_entries(v, (*path, k)) for k, v in value.items() if names_list(k)}
-            if is_template(path):
-                return {k: self._mask_entries(v, (*path, k)) for k, v in value.items()}
-        return masked
+        has_plain = self.policy.has_plain
+        is_whole = has_plain and is_template(path)
+        found = (
+            find_entries(value) if is_whole else find_credentials(value, self._gives_credential, has_plain=has_plain)
+        )
+        return self._mask_tree(value, masked, tree, path) if (tree := grow(found)) else masked
 
-    def _mask_entries(self, value: JSONValue, path: Path) -> Any:
-        """Mask every text of a list or map of credentials; a name in a map, and a reference, stay."""
-        if isinstance(value, str):
-            return self.mask_value(value, path) if holds_value(value) else value
-        if isinstance(value, list):
-            return [self._mask_entries(item, (*path, str(n))) for n, item in enumerate(value)]
-        if isinstance(value, Mapping) and not ({"name", "key"} & value.keys()):
-            return {k: self._mask_entries(v, (*path, k)) for k, v in value.items()}
-        return self._walk(value, path)
+    def _mask_tree(self, value: Any, masked: Any, tree: Tree, path: Path) -> Any:
+        """Mask the leaves of a tree in a value that is masked otherwise."""
+        if not tree:
+            return self.mask_value(value, path)
+        names = enumerate(masked) if isinstance(masked, list) else masked.items() if isinstance(masked, dict) else ()
+        below = {
+            name: self._mask_tree(value[name], one, tree[str(name)], (*path, str(name)))
+            for name, one in names
+            if str(name) in tree
+        }
+        if isinstance(masked, list):
+            return [below.get(n, item) for n, item in enumerate(masked)]
+        return masked | below if below else masked  # a value that is masked whole has no parts
 
     def _walk_list(self, items: list[JSONValue], path: Path) -> list[JSONValue]:
         masked = [self._walk(item, below) for item, below in zip(items, name_items(items, path), strict=True)]
         for n, (flag, item) in enumerate(pairwise(items), start=1):
-            if isinstance(item, str) and self._takes_credential(flag) and not item.startswith("-"):
-                masked[n] = item if is_reference(item) else self.mask_value(item, (*path, str(flag)))
+            if takes_argument(flag, item) and self._gives_credential(str(flag), item):
+                masked[n] = item if is_reference(str(item)) else self.mask_value(item, (*path, str(flag)))
         for n in find_arguments(items) if self.policy.has_plain else ():
             masked[n] = self.mask_value(items[n], (*path, str(n)))
         return masked
 
-    def _takes_credential(self, flag: JSONValue) -> bool:
-        """Return whether the next argument is a credential: `--token`, `-password`."""
-        return isinstance(flag, str) and flag.startswith("-") and "=" not in flag and self._is_credential(flag)
-
     def _mask_text(self, text: str, path: Path) -> Any:
         if self.gvk is not None and holds_ciphertext(self.gvk.group, self.gvk.kind, path):
             return text if is_ciphertext(text) else self.mask_value(text, path)
-        if self._is_credential(path[-1]) and holds_value(text):
+        if self._gives_credential(path[-1], text) and holds_value(text):
             return self.mask_value(text, path)
         if self.plain.is_plain_text(text):
             return text
@@ -393,8 +390,8 @@ class Masker(Struct, frozen=True):
     def _shown(self) -> frozenset[str]:
         return names_of_keys(self.gvk.group) if self.gvk is not None else frozenset()
 
-    def _is_credential(self, name: str) -> bool:
-        """Return whether a name denotes a credential, by the built-in list or a glob of the policy."""
-        if self.policy.has_plain and name not in self._shown and names_credential(name):
+    def _gives_credential(self, name: str, value: JSONValue) -> bool:
+        """Return whether a name gives a credential, by the built-in lists or a glob of the policy."""
+        if self.policy.has_plain and name not in self._shown and gives_credential(name, value):
             return True
         return bool(self.policy.names) and compile_globs(self.policy.names).fullmatch(name[:1000]) is not None

@@ -12,11 +12,16 @@ from functools import lru_cache
 from hashlib import blake2b
 
 from applyviz.engine.diff.commands import find_arguments
+from applyviz.engine.diff.credential_fields import OF_PAIRS, find_credentials
+from applyviz.engine.diff.credential_names import (
+    gives_credential,
+    may_name_credential,
+    names_credential,
+    names_list,
+)
 from applyviz.engine.diff.credentials import (
     compile_globs,
     is_registry_login,
-    names_credential,
-    names_list,
     redact,
 )
 from applyviz.engine.diff.embedded import KIND_NAMES, claims_secret, looks_secret, mentions_secret, parse_embedded
@@ -28,7 +33,7 @@ from applyviz.engine.objects.values import JSONObject, JSONValue
 _TEMPLATES = frozenset({"template", "secretTemplate"})
 _OF_TEMPLATES = ("data", "stringData", "binaryData")
 _SEALED = "encryptedData"
-_SPECIAL = _TEMPLATES | KIND_NAMES | {_SEALED, "value", "managedFields"}
+_SPECIAL = _TEMPLATES | KIND_NAMES | OF_PAIRS | {_SEALED, "managedFields", "args"}
 _SCALARS = frozenset({type(None), bool, int, float})
 # Of the texts that were judged plain, hashes are kept: a text may be a secret that looks like any other text. Their key
 # never leaves this process, and no text can be made to have the hash of another one.
@@ -165,8 +170,8 @@ class PlainValues:
             if not _is_plain_name(name) or (names is not None and names.fullmatch(name[:1000])):
                 is_plain = False
             if isinstance(below, str):
-                if is_plain and not texts.get(below):
-                    is_plain = self.is_plain_text(below)
+                if is_plain and (not texts.get(below) or may_name_credential(name)):
+                    is_plain = self.is_plain_text(below) and not gives_credential(name, below)
             elif type(below) is dict:  # looked through even where another part is not plain
                 is_plain = (not below or self._find_in_map(below)) and is_plain  # {}: a field of managedFields
             elif type(below) not in _SCALARS:
@@ -200,10 +205,8 @@ class PlainValues:
 
     def _may_be_secret(self, value: dict[str, object]) -> bool:
         """Return whether a map claims to be of a kind with secrets, or names fields, or values a credential's name."""
-        if "value" in value:
-            names = (value.get("name"), value.get("key"))
-            if any(isinstance(name, str) and not self._is_plain_name(name) for name in names):
-                return True
+        if any(find_credentials(value, self._gives_credential, has_plain="args" in value)):
+            return True
         return claims_secret(value) or self._passwords.claims_any(value) or "managedFields" in value
 
     def _find_in_list(self, items: list[object]) -> bool:
@@ -217,11 +220,12 @@ class PlainValues:
 
     def _is_plain_item(self, item: object) -> bool:
         """Return whether an entry is no flag before a credential; globs of a policy may name the number of an entry."""
-        is_flag = isinstance(item, str) and item.startswith("-") and names_credential(item)
-        return self._names is None and not is_flag
+        is_flag = isinstance(item, str) and item.startswith("-")
+        return self._names is None and not (is_flag and (names_credential(item) or may_name_credential(item)))
 
-    def _is_plain_name(self, name: str) -> bool:
-        return _is_plain_name(name) and (self._names is None or self._names.fullmatch(name[:1000]) is None)
+    def _gives_credential(self, name: str, value: JSONValue) -> bool:
+        is_named = self._names is not None and self._names.fullmatch(name[:1000]) is not None
+        return is_named or gives_credential(name, value)
 
     def is_plain_text(self, text: str) -> bool:
         """Return whether a text under a plain name is shown unchanged; each text is judged once."""

@@ -6,6 +6,7 @@ Compiling costs up to 20 ms for a set of letters beyond ASCII, and `manage.py ch
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 
 
@@ -30,6 +31,6 @@ class LatePattern:
         """Return the first match in a text."""
         return self._compile().search(text)
 
-    def finditer(self, text: str) -> Iterator[re.Match[str]]:
-        """Return all matches in a text."""
-        return self._compile().finditer(text)
+    def finditer(self, text: str, start: int = 0, end: int = sys.maxsize) -> Iterator[re.Match[str]]:
+        """Return all matches in a text, or in a part of it."""
+        return self._compile().finditer(text, start, end)

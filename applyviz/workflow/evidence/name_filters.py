@@ -13,7 +13,7 @@ from django.db import connection
 from django.db.models import Q
 from msgspec import Struct
 
-from applyviz.engine.diff.credentials import WORD
+from applyviz.engine.diff.credential_names import WORD
 from applyviz.records.models import AuditEntry
 
 HistoryFilter: TypeAlias = Mapping[str, Any]

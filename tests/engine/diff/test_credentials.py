@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from applyviz.engine.diff.credentials import compile_globs, is_reference, is_registry_login, names_credential, redact
+from applyviz.engine.diff.credential_names import names_credential
+from applyviz.engine.diff.credentials import compile_globs, is_reference, is_registry_login, redact
 from tests.pace import measure
 
 

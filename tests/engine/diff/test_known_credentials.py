@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from applyviz.engine.diff import credentials
+from applyviz.engine.diff import credential_names as names
 from applyviz.engine.diff.credentials import redact
 
 WORD = "Xk7qLm2pRt9w"
@@ -244,11 +244,11 @@ READABLE = [
 
 
 def _names() -> list[str]:
-    words = sorted(credentials._ENDS | set(credentials._SUFFIXES))
-    phrases = sorted(one.replace(" ", "_") for one in credentials._PHRASES)
-    constants = [f"SHOP_{one.upper()}" for one in sorted(credentials._UPPER_ENDS | credentials._UPPER_LAST)]
-    qualified = [f"PASSWORD_{one.upper()}" for one in sorted(credentials._QUALIFIERS)]
-    return [*words, *phrases, *constants, *qualified, *sorted(credentials._UPPER_NAMES | credentials._OF_TEXTS)]
+    words = sorted(names._ENDS | set(names._SUFFIXES))
+    phrases = sorted(one.replace(" ", "_") for one in names._PHRASES)
+    constants = [f"SHOP_{one.upper()}" for one in sorted(names._UPPER_ENDS | names._UPPER_LAST)]
+    qualified = [f"PASSWORD_{one.upper()}" for one in sorted(names._QUALIFIERS)]
+    return [*words, *phrases, *constants, *qualified, *sorted(names._UPPER_NAMES | names._OF_TEXTS)]
 
 
 @pytest.mark.parametrize("token", TOKENS)

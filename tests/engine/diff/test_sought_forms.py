@@ -18,7 +18,7 @@ FORMS = [
     form
     for listed in (
         [form for _, form in (*text_forms.GROUPS, *text_forms.WHOLE)],
-        [*text_forms.NAMED, text_forms.TURNED, text_forms.DSNS],
+        [*text_forms.NAMED, *text_forms.TURNED, text_forms.DSNS],
     )
     for form in listed
 ]
@@ -26,7 +26,7 @@ FORMS = [
 
 def _list_parts(form: SoughtForm, small: str) -> frozenset[str]:
     """Return the parts that a text contains; a name that is sought may be any."""
-    if form in (*text_forms.NAMED, text_forms.TURNED):
+    if form in (*text_forms.NAMED, *text_forms.TURNED):
         return frozenset(need for need in form.needs if need in small)
     sought = find_parts(small)
     assert sought is not None
