@@ -1,7 +1,7 @@
 """Names of credentials: those of fields, environment variables, flags and headers that hold one.
 
-The lists are for people to read and extend. Most names tell enough alone (`dbPassword`). Some hold a credential only if
-their value looks random: `MAIL_KEY` may, and `SORT_KEY` does not.
+The lists are for people to read and extend. For most, the name is enough ("password"). Some hold a credential only if
+their value looks random, as a "mail key" may and a "sort key" does not.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def names_credential(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def may_name_credential(name: str) -> bool:
-    """Return whether a name holds a credential if its value looks random: `mailKey`, `license`."""
+    """Return whether a name holds a credential if its value looks random: "mail key", "license"."""
     words = _split(name[:LONGEST_NAME].rstrip("0123456789"))
     while len(words) > 1 and words[-1] in _QUALIFIERS:
         words.pop()

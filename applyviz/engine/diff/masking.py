@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct, field
 
@@ -313,7 +313,7 @@ class Masker(Struct, frozen=True):
             return self._walk_list(value, path)
         return self.mask_value(value, path) if self._gives_credential(path[-1], value) else value
 
-    def _walk_map(self, value: JSONObject, path: Path) -> MutableObject:
+    def _walk_map(self, value: JSONObject, path: Path) -> JSONValue:
         has_owners = isinstance(get_at(value, _OWNERS), list)
         if holds_secret(value) or has_owners or self.policy.passwords.claims_any(value):
             return self.mask_object(value, path, is_secret=holds_secret(value))
@@ -325,19 +325,21 @@ class Masker(Struct, frozen=True):
         )
         return self._mask_tree(value, masked, tree, path) if (tree := grow(found)) else masked
 
-    def _mask_tree(self, value: Any, masked: Any, tree: Tree, path: Path) -> Any:
-        """Mask the leaves of a tree in a value that is masked otherwise."""
+    def _mask_tree(self, value: JSONValue, masked: JSONValue, tree: Tree, path: Path) -> JSONValue:
+        """Mask the leaves of a tree in a value that is masked otherwise; what is masked whole has no parts."""
         if not tree:
-            return self.mask_value(value, path)
-        names = enumerate(masked) if isinstance(masked, list) else masked.items() if isinstance(masked, dict) else ()
-        below = {
-            name: self._mask_tree(value[name], one, tree[str(name)], (*path, str(name)))
-            for name, one in names
-            if str(name) in tree
-        }
-        if isinstance(masked, list):
-            return [below.get(n, item) for n, item in enumerate(masked)]
-        return masked | below if below else masked  # a value that is masked whole has no parts
+            return cast(JSONValue, self.mask_value(value, path))
+        if isinstance(value, list) and isinstance(masked, list):
+            return [
+                self._mask_tree(value[n], one, tree[step], (*path, step)) if (step := str(n)) in tree else one
+                for n, one in enumerate(masked)
+            ]
+        if isinstance(value, Mapping) and isinstance(masked, Mapping):
+            return {
+                name: self._mask_tree(value[name], one, tree[name], (*path, name)) if name in tree else one
+                for name, one in masked.items()
+            }
+        return masked
 
     def _walk_list(self, items: list[JSONValue], path: Path) -> list[JSONValue]:
         masked = [self._walk(item, below) for item, below in zip(items, name_items(items, path), strict=True)]

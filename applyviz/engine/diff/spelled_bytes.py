@@ -31,8 +31,8 @@ _PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
 _ENTITY = re.compile(r"&#[xX]?[0-9A-Fa-f]{1,6};")
 _NO_ENTITY = re.compile(r"&#[xX]?[0-9A-Fa-f]{7,}")
 _QUOTED = re.compile(r"(?:=[0-9A-F]{2}){4}")
-_CODE = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2})")
-_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2})|([\"'\\/nrt]))")
+_CODE = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[0-3][0-7]{2})")
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2})|([0-3][0-7]{2})|([\"'\\/nrt]))")
 _BLANKS = {"n": "\n", "r": "\r", "t": "\t"}
 
 
@@ -67,9 +67,9 @@ def list_unescaped(text: str) -> Iterator[str]:
 
 
 def _read_escape(found: re.Match[str]) -> str:
-    if found[3]:
-        return _BLANKS.get(found[3], found[3])
-    return chr(int(found[1] or found[2], 16))
+    if found[4]:
+        return _BLANKS.get(found[4], found[4])
+    return chr(int(found[3], 8) if found[3] else int(found[1] or found[2], 16))
 
 
 def list_bytes(text: str) -> Iterator[bytes]:

@@ -24,6 +24,7 @@ RAW = PLAIN.encode()
         "".join(f"={one:02X}" for one in RAW),
         ", ".join(f"0x{one:02x}" for one in RAW),
         " ".join(f"\\x{one:02x}" for one in RAW),
+        "".join(f"\\{one:03o}" for one in RAW),
         ":".join(f"{one:02x}" for one in RAW),
         f"[{', '.join(map(str, RAW))}]",
         " ".join(f"{one:08b}" for one in RAW),
