@@ -56,7 +56,7 @@ PARTS = (
     seek(
         "auth( changeuserpassword( login( credential( credentials( auth=( connection(",
         r"(?i:(?:auth|changeUserPassword|login|credentials?|auth=|getConnection))\((?:[\w.]{1,100},[ ]{0,4})?"
-        r"(?:[ ]{0,4}[\"'][^\"'\n]{1,200}[\"'],[ ]{0,4})?(?<=,.)[ ]{0,4}[\"']([^\"'\n]{1,512})[\"']",
+        r"(?:[ ]{0,4}[\"'][^\"'\n]{1,200}[\"'],)?(?<=,)[ ]{0,4}[\"']([^\"'\n]{1,512})[\"']",
     ),
     seek(
         "/webhooks/ /webhookb2/ /webhook/",
