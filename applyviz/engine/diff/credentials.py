@@ -36,7 +36,7 @@ _LONGEST_LIST, _SHORTEST_PAIR = 65536, 8
 _BARE_QUOTE = re.compile(r"(?<!\\)\"")
 _CIPHERTEXT = re.compile(r"(?:A[IQYg]|BA)[A-D][A-Za-z0-9+/\s]{20,}+={0,2}\s*")
 _REFERENCE = re.compile(
-    r"\$\([\w.]+\)|\$\((?:cat |<)[^()|;&]*\)|\$\{(?:(?!:-)[^}])*\}|\$\w+|\$[a-z]\w*(?:[.:-][A-Za-z]\w*)+"
+    r"\$\([\w.]+\)|\$\((?:cat |<)[^()|;&]*\)|\$\{(?:(?!:-)[^}])*\}|\$\w+|\$[a-z][\w.:-]*(?i:token|secret|password|key)"
     r"|\{\{.*\}\}|<[^<>]*>|\*+"
 )
 _LITERALS = frozenset({"true", "false", "null", "none", "~"})

@@ -189,6 +189,8 @@ TEXTS = [
     f"cred: {WORD}",
     f"me:{{PLAIN}}{WORD}",
     f"me:{{SSHA}}{LONG}",
+    f"password: $ummer.{WORD}",
+    f"password: $(echo {WORD})",
 ]
 VARIABLES = [
     "JWT_PRIVATE_KEY",
@@ -230,6 +232,7 @@ READABLE = [
     "image: shop/app@sha256:3f9a1c7be24d58061b7a9ce0d4f2856a3f9a1c7be24d58061b7a9ce0d4f2856a",
     "etag md5:3f9a1c7be24d58061b7a9ce0d4f2856a",
     "the password is asked for, and the secret is kept",
+    "clientSecret: $oidc.okta.clientSecret\ntoken: $slack-token\npassword: $(cat /run/db)",
     "login failed for user x: wrong password",
     "enable: secret",
     "routing_key: orders.created",
