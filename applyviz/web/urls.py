@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.contrib.auth.views import LogoutView
-from django.urls import include, path
+from django.urls import URLPattern, URLResolver, include, path
 
 from applyviz.web.accounts import own_identities
 from applyviz.web.accounts import views as accounts
@@ -19,6 +19,7 @@ from applyviz.web.home import views as home
 from applyviz.web.notifications import views as notifications
 from applyviz.web.playground import question_views as playground_questions
 from applyviz.web.playground import views as playground
+from applyviz.web.reviews.pages.tabs import ReviewTab
 from applyviz.web.reviews.views import (
     acknowledgments,
     approvals,
@@ -55,108 +56,77 @@ from applyviz.web.settings.views import (
     webhooks,
 )
 
-review_urls = [  # reviews/
+plan_urls = [  # reviews/<review>/plans/<plan>/
+    path("replan/", reviews.replan, name="replan"),
+    path("", tabs.show_plan, name="show-plan"),
+    path("<int:position>/choose/", object_choices.choose, name="choose-object"),
+    path("replace/", object_choices.replace_objects, name="replace-objects"),
+    path("addons/choose/", object_choices.choose_addon, name="choose-addon"),
+    path("others/", object_choices.plan_others, name="plan-others"),
+    path("overview/", tabs.show_tab, {"tab": ReviewTab.OVERVIEW}, name="show-overview"),
+    path("changes/", tabs.show_tab, {"tab": ReviewTab.CHANGES}, name="show-changes"),
+    path("changes/list/", changes.list_changes, name="list-changes"),
+    path("changes/objects/", changes.scroll_objects, name="scroll-objects"),
+    path("changes/viewed/", changes.mark_viewed, name="mark-viewed"),
+    path("source/", comparison.show_source_changes, name="show-source-changes"),
+    path("addons/", tabs.show_tab, {"tab": ReviewTab.ADDONS}, name="show-addons"),
+    path("graph/", tabs.show_tab, {"tab": ReviewTab.GRAPH}, name="show-graph"),
+    path("graph.svg", downloads.export_graph, name="export-graph"),
+    path("owners/", tabs.show_tab, {"tab": ReviewTab.OWNERS}, name="show-owners"),
+    path("requests/", tabs.show_tab, {"tab": ReviewTab.REQUESTS}, name="show-requests"),
+    path("activity/", tabs.show_tab, {"tab": ReviewTab.ACTIVITY}, name="show-activity"),
+    path("watch/", external_apply.show_watch, name="show-watch"),
+    path("verify/", external_apply.verify, name="verify-plan"),
+    path("record/compare/", change_record.compare_file, name="compare-file"),
+    path("record/", change_record.show_record, name="show-record"),
+    path("requests.zip", downloads.keep_requests, name="keep-requests"),
+    path("events/", reviews.stream_arrivals, name="plan-events"),
+    path("comments/", comments.add_comment, name="add-comment"),
+    path("comments/collected/", comments.show_collected, name="collected-comments"),
+    path("comments/collected/<int:comment>/remove/", comments.drop_comment, name="drop-comment"),
+    path("risks/", acknowledgments.show_risks, name="show-risks"),
+    path("acknowledge/", acknowledgments.acknowledge, name="acknowledge"),
+    path("acknowledge/all/", acknowledgments.acknowledge_all, name="acknowledge-all"),
+    path("acknowledge/withdraw/", acknowledgments.withdraw, name="withdraw-acknowledgment"),
+    path("confirm/", approvals.confirm_plan, name="confirm-plan"),
+    path("withdraw/", approvals.withdraw, name="withdraw-request"),
+    path("emergency-apply/", approvals.start_emergency_apply, name="emergency-apply"),
+    path("revoke/", approvals.revoke, name="revoke-approval"),
+    path("apply/", approvals.apply_plan, name="apply-plan"),
+    path("schedule/", approvals.schedule, name="schedule-start"),
+    path("schedule/cancel/", approvals.cancel_start, name="cancel-start"),
+    path("objects/<int:position>/resolve/", resolutions.resolve, name="resolve-conflict"),
+    path("objects/<int:position>/rule/", conflict_rules.propose_rule, name="propose-rule"),
+    path("objects/<int:position>/hand-over/", handovers.hand_over, name="hand-over"),
+    path("objects/<int:position>/take/", handovers.take_fields, name="take-fields"),
+    path("objects/<int:position>/last-applied/", last_applied.edit_last_applied, name="edit-last-applied"),
+    path("ownership/", handovers.move_ownership, name="move-ownership"),
+    path(
+        "objects/<int:position>/patches/<slug:of>/<int:index>/<int:option>/", resolutions.show_patch, name="show-patch"
+    ),
+    path("objects/<int:position>/edited/<slug:of>/<int:index>/", resolutions.show_edited, name="show-edited"),
+    path("live/", live.show_comparison, name="live-comparison"),
+    path("resolve/", resolutions.resolve_everywhere, name="resolve-everywhere"),
+    path("resolutions/<int:index>/undo/", resolutions.undo, name="undo-resolution"),
+    path("objects/<int:position>/files/<str:name>", downloads.show_file, name="show-file"),
+    path("objects/<int:position>/lines/", comments.show_line_thread, name="line-comments"),
+    path("objects/<int:position>/fields/<int:index>/comments/", comments.show_thread, name="field-comments"),
+    path("objects/<int:position>/fields/<int:index>/", reviews.show_field, name="show-field"),
+]
+review_urls: list[URLPattern | URLResolver] = [  # reviews/
     path("", reviews.list_reviews, name="list-reviews"),
     path("new/", reviews.add_review, name="add-review"),
     path("new/check/", reviews.check_source, name="check-source"),
     path("<int:number>/", tabs.show_review, name="show-review"),
     path("<int:number>/overview/", tabs.show_latest_overview, name="show-latest-overview"),
-    path("<int:number>/plans/<int:plan>/replan/", reviews.replan, name="replan"),
     path("<int:number>/manifests/", reviews.replace_manifests, name="replace-manifests"),
     path("<int:number>/close/", reviews.close, name="close-review"),
     path("<int:number>/follow/", following.follow_branch, name="follow-branch"),
     path("<int:number>/reviewers/", reviewers.request_reviewers, name="request-reviewers"),
     path("<int:number>/compare/", comparison.compare_plans, name="compare-plans"),
-    path("<int:number>/plans/<int:plan>/", tabs.show_plan, name="show-plan"),
-    path("<int:number>/plans/<int:plan>/<int:position>/choose/", object_choices.choose, name="choose-object"),
-    path("<int:number>/plans/<int:plan>/replace/", object_choices.replace_objects, name="replace-objects"),
-    path("<int:number>/plans/<int:plan>/addons/choose/", object_choices.choose_addon, name="choose-addon"),
-    path("<int:number>/plans/<int:plan>/others/", object_choices.plan_others, name="plan-others"),
-    path("<int:number>/plans/<int:plan>/overview/", tabs.show_overview, name="show-overview"),
-    path("<int:number>/plans/<int:plan>/changes/", tabs.show_changes, name="show-changes"),
-    path("<int:number>/plans/<int:plan>/changes/list/", changes.list_changes, name="list-changes"),
-    path("<int:number>/plans/<int:plan>/changes/objects/", changes.scroll_objects, name="scroll-objects"),
-    path("<int:number>/plans/<int:plan>/changes/viewed/", changes.mark_viewed, name="mark-viewed"),
-    path("<int:number>/plans/<int:plan>/source/", comparison.show_source_changes, name="show-source-changes"),
-    path("<int:number>/plans/<int:plan>/addons/", tabs.show_addons, name="show-addons"),
-    path("<int:number>/plans/<int:plan>/graph/", tabs.show_graph, name="show-graph"),
-    path("<int:number>/plans/<int:plan>/graph.svg", downloads.export_graph, name="export-graph"),
-    path("<int:number>/plans/<int:plan>/owners/", tabs.show_owners, name="show-owners"),
-    path("<int:number>/plans/<int:plan>/requests/", tabs.show_requests, name="show-requests"),
-    path("<int:number>/plans/<int:plan>/activity/", tabs.show_activity, name="show-activity"),
-    path("<int:number>/plans/<int:plan>/watch/", external_apply.show_watch, name="show-watch"),
-    path("<int:number>/plans/<int:plan>/verify/", external_apply.verify, name="verify-plan"),
-    path("<int:number>/plans/<int:plan>/record/compare/", change_record.compare_file, name="compare-file"),
-    path("<int:number>/plans/<int:plan>/record/", change_record.show_record, name="show-record"),
-    path("<int:number>/plans/<int:plan>/requests.zip", downloads.keep_requests, name="keep-requests"),
-    path("<int:number>/plans/<int:plan>/events/", reviews.stream_arrivals, name="plan-events"),
     path("<int:number>/comments/<int:comment>/", comments.edit_comment, name="edit-comment"),
     path("<int:number>/comments/<int:comment>/resolve/", comments.resolve_comment, name="resolve-comment"),
-    path("<int:number>/plans/<int:plan>/comments/", comments.add_comment, name="add-comment"),
-    path("<int:number>/plans/<int:plan>/comments/collected/", comments.show_collected, name="collected-comments"),
-    path(
-        "<int:number>/plans/<int:plan>/comments/collected/<int:comment>/remove/",
-        comments.drop_comment,
-        name="drop-comment",
-    ),
-    path("<int:number>/plans/<int:plan>/risks/", acknowledgments.show_risks, name="show-risks"),
-    path("<int:number>/plans/<int:plan>/acknowledge/", acknowledgments.acknowledge, name="acknowledge"),
-    path("<int:number>/plans/<int:plan>/acknowledge/all/", acknowledgments.acknowledge_all, name="acknowledge-all"),
-    path(
-        "<int:number>/plans/<int:plan>/acknowledge/withdraw/", acknowledgments.withdraw, name="withdraw-acknowledgment"
-    ),
-    path("<int:number>/plans/<int:plan>/confirm/", approvals.confirm_plan, name="confirm-plan"),
-    path("<int:number>/plans/<int:plan>/withdraw/", approvals.withdraw, name="withdraw-request"),
-    path("<int:number>/plans/<int:plan>/emergency-apply/", approvals.start_emergency_apply, name="emergency-apply"),
-    path("<int:number>/plans/<int:plan>/revoke/", approvals.revoke, name="revoke-approval"),
-    path("<int:number>/plans/<int:plan>/apply/", approvals.apply_plan, name="apply-plan"),
-    path("<int:number>/plans/<int:plan>/schedule/", approvals.schedule, name="schedule-start"),
-    path("<int:number>/plans/<int:plan>/schedule/cancel/", approvals.cancel_start, name="cancel-start"),
-    path("<int:number>/plans/<int:plan>/objects/<int:position>/resolve/", resolutions.resolve, name="resolve-conflict"),
-    path(
-        "<int:number>/plans/<int:plan>/objects/<int:position>/rule/", conflict_rules.propose_rule, name="propose-rule"
-    ),
-    path("<int:number>/plans/<int:plan>/objects/<int:position>/hand-over/", handovers.hand_over, name="hand-over"),
-    path("<int:number>/plans/<int:plan>/objects/<int:position>/take/", handovers.take_fields, name="take-fields"),
-    path(
-        "<int:number>/plans/<int:plan>/objects/<int:position>/last-applied/",
-        last_applied.edit_last_applied,
-        name="edit-last-applied",
-    ),
-    path("<int:number>/plans/<int:plan>/ownership/", handovers.move_ownership, name="move-ownership"),
-    path(
-        "<int:number>/plans/<int:plan>/objects/<int:position>/patches/<slug:of>/<int:index>/<int:option>/",
-        resolutions.show_patch,
-        name="show-patch",
-    ),
-    path(
-        "<int:number>/plans/<int:plan>/objects/<int:position>/edited/<slug:of>/<int:index>/",
-        resolutions.show_edited,
-        name="show-edited",
-    ),
-    path("<int:number>/plans/<int:plan>/live/", live.show_comparison, name="live-comparison"),
-    path("<int:number>/plans/<int:plan>/resolve/", resolutions.resolve_everywhere, name="resolve-everywhere"),
-    path("<int:number>/plans/<int:plan>/resolutions/<int:index>/undo/", resolutions.undo, name="undo-resolution"),
-    path(
-        "<int:number>/plans/<int:plan>/objects/<int:position>/files/<str:name>",
-        downloads.show_file,
-        name="show-file",
-    ),
-    path(
-        "<int:number>/plans/<int:plan>/objects/<int:position>/lines/",
-        comments.show_line_thread,
-        name="line-comments",
-    ),
-    path(
-        "<int:number>/plans/<int:plan>/objects/<int:position>/fields/<int:index>/comments/",
-        comments.show_thread,
-        name="field-comments",
-    ),
-    path(
-        "<int:number>/plans/<int:plan>/objects/<int:position>/fields/<int:index>/",
-        reviews.show_field,
-        name="show-field",
-    ),
+    path("<int:number>/plans/<int:plan>/", include(plan_urls)),
 ]
 run_urls = [  # runs/
     path("", runs.list_runs, name="list-runs"),

@@ -1,7 +1,7 @@
 """The tabs of a review, in their order. Each tab is a page and has an address.
 
 A tab is there when its page exists: add a member to `ReviewTab`, an entry to `TABS`, an address named
-`show-<tab>` that takes review and plan, and a renderer to `RENDERERS` in `reviews.views.tabs`.
+`show-<tab>` of the view `show_tab`, and what reads its page to `_READERS` in `reviews.views.tabs`.
 """
 
 from __future__ import annotations

@@ -13,17 +13,17 @@ from django.utils.translation import ngettext
 
 from applyviz.engine.risks.model import RiskKind, find_kind
 from applyviz.records.models import Plan
-from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
+from applyviz.web.frame.view_guard import PageRequest, is_fragment
 from applyviz.web.reviews.forms.resolutions import RiskForm, RiskPairsForm
 from applyviz.web.reviews.pages.overview_tab import list_shown_risks
 from applyviz.web.reviews.pages.plan_context import read_context
 from applyviz.web.reviews.pages.risk_list import present_risk_list
 from applyviz.web.reviews.pages.shell import present_shell
 from applyviz.web.reviews.pages.tabs import ReviewTab, present_tabs
+from applyviz.web.reviews.views.plan_guard import requires_plan
 from applyviz.workflow.approvals import acknowledgments
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotPossibleError
-from applyviz.workflow.plans import planner
 
 
 def _read(request: PageRequest) -> RiskForm:
@@ -33,12 +33,13 @@ def _read(request: PageRequest) -> RiskForm:
     return form
 
 
-def _go_back(number: int, plan: int, form: RiskForm) -> HttpResponse:
+def _go_back(plan: Plan, form: RiskForm) -> HttpResponse:
+    numbers = [plan.review.number, plan.number]
     kind, position = form.cleaned_data["kind"], form.cleaned_data["position"]
     if form.cleaned_data["back"] or position == acknowledgments.PLAN_ITSELF:
-        address = reverse("reviews:show-risks", args=[number, plan])
+        address = reverse("reviews:show-risks", args=numbers)
     else:
-        address = f"{reverse('reviews:show-changes', args=[number, plan])}?only={position}"
+        address = f"{reverse('reviews:show-changes', args=numbers)}?only={position}"
     return redirect(f"{address}#risk-{kind}")
 
 
@@ -68,49 +69,46 @@ def _describe_shown(shown: Mapping[RiskKind, Collection[int]], count: int) -> st
     return ngettext("Acknowledged %(n)d risk.", "Acknowledged %(n)d risks.", len(shown)) % {"n": len(shown)}
 
 
-@requires(Action.VIEW)
-def show_risks(request: PageRequest, number: int, plan: int) -> HttpResponse:
+@requires_plan(Action.VIEW)
+def show_risks(request: PageRequest, plan: Plan) -> HttpResponse:
     """Show the one list of risks, as a page or for the drawer."""
-    return _render_list(request, planner.get_plan(plan, review_number=number, for_user=request.user))
+    return _render_list(request, plan)
 
 
-@requires(Action.ACKNOWLEDGE, "POST")
-def acknowledge(request: PageRequest, number: int, plan: int) -> HttpResponse:
+@requires_plan(Action.ACKNOWLEDGE, "POST")
+def acknowledge(request: PageRequest, plan: Plan) -> HttpResponse:
     """Acknowledge a risk of one object, of the objects listed beside it, or of the plan itself."""
-    found = planner.get_plan(plan, review_number=number, for_user=request.user)
     form = _read(request)
     kind = find_kind(form.cleaned_data["kind"])
     count = acknowledgments.acknowledge_risks(
-        found, kind, by=request.user, positions=form.positions, note=form.cleaned_data["note"]
+        plan, kind, by=request.user, positions=form.positions, note=form.cleaned_data["note"]
     )
     confirmation = _describe_objects(form.positions, count)
     if is_fragment(request):
-        return _render_list(request, found, confirmation=confirmation)
+        return _render_list(request, plan, confirmation=confirmation)
     messages.success(request, confirmation)
-    return _go_back(number, plan, form)
+    return _go_back(plan, form)
 
 
-@requires(Action.ACKNOWLEDGE, "POST")
-def acknowledge_all(request: PageRequest, number: int, plan: int) -> HttpResponse:
+@requires_plan(Action.ACKNOWLEDGE, "POST")
+def acknowledge_all(request: PageRequest, plan: Plan) -> HttpResponse:
     """Acknowledge every risk that the list named, each for its objects."""
-    found = planner.get_plan(plan, review_number=number, for_user=request.user)
     form = RiskPairsForm(request.POST)
     note = form.cleaned_data["note"] if form.is_valid() else ""
-    count = acknowledgments.acknowledge_shown(found, form.shown, by=request.user, note=note)
+    count = acknowledgments.acknowledge_shown(plan, form.shown, by=request.user, note=note)
     confirmation = _describe_shown(form.shown, count)
     if is_fragment(request):
-        return _render_list(request, found, confirmation=confirmation)
+        return _render_list(request, plan, confirmation=confirmation)
     messages.success(request, confirmation)
-    return redirect("reviews:show-risks", number, plan)
+    return redirect("reviews:show-risks", plan.review.number, plan.number)
 
 
-@requires(Action.ACKNOWLEDGE, "POST")
-def withdraw(request: PageRequest, number: int, plan: int) -> HttpResponse:
+@requires_plan(Action.ACKNOWLEDGE, "POST")
+def withdraw(request: PageRequest, plan: Plan) -> HttpResponse:
     """Undo the person's own acknowledgment."""
-    found = planner.get_plan(plan, review_number=number, for_user=request.user)
     form = _read(request)
     kind, position = find_kind(form.cleaned_data["kind"]), form.cleaned_data["position"]
-    acknowledgments.withdraw_acknowledgment(found, kind, by=request.user, position=position)
+    acknowledgments.withdraw_acknowledgment(plan, kind, by=request.user, position=position)
     if is_fragment(request):
-        return _render_list(request, found, confirmation=_("Acknowledgment undone."))
-    return _go_back(number, plan, form)
+        return _render_list(request, plan, confirmation=_("Acknowledgment undone."))
+    return _go_back(plan, form)

@@ -14,11 +14,12 @@ from django.utils.translation import gettext as _
 from applyviz import clock
 from applyviz.records.models import Plan
 from applyviz.web.frame import reauthentication
-from applyviz.web.frame.view_guard import PageRequest, is_fragment, lead, requires
+from applyviz.web.frame.view_guard import PageRequest, is_fragment, lead
 from applyviz.web.reviews.forms.reviews import ApprovalAct, ApprovalForm, DigestForm, EmergencyApplyForm
 from applyviz.web.reviews.pages.approve_page import present_confirmation
 from applyviz.web.reviews.pages.comments import find_place
 from applyviz.web.reviews.pages.plan_names import can_wait
+from applyviz.web.reviews.views.plan_guard import requires_plan
 from applyviz.web.runs.forms import DAY, ScheduleForm
 from applyviz.web.runs.pages.scheduled_starts import present_schedule
 from applyviz.workflow import policies, runs
@@ -26,7 +27,6 @@ from applyviz.workflow.approvals import approving, comments
 from applyviz.workflow.foundation import access, sentences
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotPossibleError, WorkflowError
-from applyviz.workflow.plans import planner
 from applyviz.workflow.runs import emergency_apply
 
 
@@ -88,17 +88,16 @@ def _try_to_approve(request: PageRequest, plan: Plan, form: ApprovalForm) -> Htt
         return None
 
 
-@requires(Action.APPROVE, "GET", "POST")
-def confirm_plan(request: PageRequest, number: int, plan: int) -> HttpResponse:
+@requires_plan(Action.APPROVE, "GET", "POST")
+def confirm_plan(request: PageRequest, plan: Plan) -> HttpResponse:
     """Show what exactly is approved, as a page or in the sheet; a POST names the digest that was shown."""
-    found = planner.get_plan(plan, review_number=number, for_user=request.user)
     form, status = ApprovalForm(request.POST or None), 422 if request.method == "POST" else 200
-    if request.method == "POST" and form.is_valid() and _is_proved(request, found, form):
-        answer = _try_to_approve(request, found, form)
+    if request.method == "POST" and form.is_valid() and _is_proved(request, plan, form):
+        answer = _try_to_approve(request, plan, form)
         if answer is not None:
             return answer
         status = 409
-    page = present_confirmation(found, for_user=request.user)
+    page = present_confirmation(plan, for_user=request.user)
     choice = request.POST.get("then") or page.first_act
     context = {
         "form": form,
@@ -107,49 +106,46 @@ def confirm_plan(request: PageRequest, number: int, plan: int) -> HttpResponse:
         "choice": choice,
         "keeps_approval": page.may_approve_later and choice == ApprovalAct.APPROVE,
         "applies": "applies" in request.POST,
-        "asks_proof": reauthentication.is_asked_for(request, found),
+        "asks_proof": reauthentication.is_asked_for(request, plan),
     }
     name = "reviews/_approve_form.html" if is_fragment(request) else "reviews/approve.html"
     return render(request, name, context, status=status)
 
 
-@requires(Action.APPROVE, "POST")
-def revoke(request: PageRequest, number: int, plan: int) -> HttpResponse:
+@requires_plan(Action.APPROVE, "POST")
+def revoke(request: PageRequest, plan: Plan) -> HttpResponse:
     """Revoke the person's own approval."""
-    found = planner.get_plan(plan, review_number=number, for_user=request.user)
-    mine = next((a for a in approving.list_valid_approvals(found) if a.by_id == request.user.pk), None)
+    mine = next((a for a in approving.list_valid_approvals(plan) if a.by_id == request.user.pk), None)
     if mine is None:
         raise NotPossibleError(_("you have no approval on this plan"))
     approving.revoke_approval(mine, by=request.user)
     messages.success(request, _("Approval revoked."))
-    return redirect("reviews:show-plan", number, plan)
+    return redirect("reviews:show-plan", plan.review.number, plan.number)
 
 
-@requires(Action.APPLY, "POST")
-def apply_plan(request: PageRequest, number: int, plan: int) -> HttpResponse:
+@requires_plan(Action.APPLY, "POST")
+def apply_plan(request: PageRequest, plan: Plan) -> HttpResponse:
     """Start applying an approved plan, by the digest that was shown."""
-    found = planner.get_plan(plan, review_number=number, for_user=request.user)
     form = DigestForm(request.POST)
     if not form.is_valid():
         raise NotPossibleError(_("this plan has changed; reload the page and review again"))
-    if reauthentication.is_asked_for(request, found):
-        back = reverse("reviews:show-plan", args=[number, plan])
+    if reauthentication.is_asked_for(request, plan):
+        back = reverse("reviews:show-plan", args=[plan.review.number, plan.number])
         return redirect(f"{reverse('reauthenticate')}?{urlencode({'next': back})}")
     given = form.cleaned_data
-    run = runs.start_run(found, by=request.user, digest=given["digest"], waits_for_rollout=given["waits"])
+    run = runs.start_run(plan, by=request.user, digest=given["digest"], waits_for_rollout=given["waits"])
     return redirect("runs:show-run", run.number)
 
 
-@requires(Action.APPLY, "GET", "POST")
-def schedule(request: PageRequest, number: int, plan: int) -> HttpResponse:
+@requires_plan(Action.APPLY, "GET", "POST")
+def schedule(request: PageRequest, plan: Plan) -> HttpResponse:
     """Schedule the start of a run; a POST names the digest that was shown."""
-    found = planner.get_plan(plan, review_number=number, for_user=request.user)
     form = ScheduleForm(request.POST or None)
-    if request.method == "POST" and form.is_valid() and _is_proved(request, found, form):
+    if request.method == "POST" and form.is_valid() and _is_proved(request, plan, form):
         first, last = form.times
         try:
             runs.schedule_start(
-                found,
+                plan,
                 by=request.user,
                 digest=form.cleaned_data["digest"],
                 not_before=first,
@@ -159,51 +155,48 @@ def schedule(request: PageRequest, number: int, plan: int) -> HttpResponse:
         except WorkflowError as error:
             form.add_error(None, str(error))
         else:
-            messages.success(request, _("The run of plan %(number)d is scheduled.") % {"number": found.number})
-            return redirect("reviews:show-overview", number, plan)
-    page = present_schedule(found, for_user=request.user)
+            messages.success(request, _("The run of plan %(number)d is scheduled.") % {"number": plan.number})
+            return redirect("reviews:show-overview", plan.review.number, plan.number)
+    page = present_schedule(plan, for_user=request.user)
     context = {
         "form": form,
         "page": page,
-        "can_wait": can_wait(found),
-        "asks_proof": reauthentication.is_asked_for(request, found),
+        "can_wait": can_wait(plan),
+        "asks_proof": reauthentication.is_asked_for(request, plan),
     }
     return render(request, "runs/schedule.html", context, status=422 if request.method == "POST" else 200)
 
 
-@requires(Action.VIEW, "POST")
-def cancel_start(request: PageRequest, number: int, plan: int) -> HttpResponse:
+@requires_plan(Action.VIEW, "POST")
+def cancel_start(request: PageRequest, plan: Plan) -> HttpResponse:
     """Cancel the scheduled start of a run."""
-    found = planner.get_plan(plan, review_number=number, for_user=request.user)
-    runs.cancel_start(found, by=request.user)
+    runs.cancel_start(plan, by=request.user)
     messages.success(request, _("The scheduled start is canceled."))
-    return redirect("reviews:show-overview", number, plan)
+    return redirect("reviews:show-overview", plan.review.number, plan.number)
 
 
-@requires(Action.VIEW, "POST")
-def withdraw(request: PageRequest, number: int, plan: int) -> HttpResponse:
+@requires_plan(Action.VIEW, "POST")
+def withdraw(request: PageRequest, plan: Plan) -> HttpResponse:
     """Withdraw the person's own change request."""
-    found = planner.get_plan(plan, review_number=number, for_user=request.user)
-    mine = next((o for o in approving.list_change_requests(found) if o.by_id == request.user.pk), None)
+    mine = next((o for o in approving.list_change_requests(plan) if o.by_id == request.user.pk), None)
     if mine is None:
         raise NotPossibleError(_("you have no open request for changes"))
     approving.withdraw_request(mine, by=request.user)
     messages.success(request, _("Request for changes withdrawn."))
-    return redirect("reviews:show-plan", number, plan)
+    return redirect("reviews:show-plan", plan.review.number, plan.number)
 
 
-@requires(Action.BREAK_GLASS, "GET", "POST")
-def start_emergency_apply(request: PageRequest, number: int, plan: int) -> HttpResponse:
+@requires_plan(Action.BREAK_GLASS, "GET", "POST")
+def start_emergency_apply(request: PageRequest, plan: Plan) -> HttpResponse:
     """Start an emergency apply; needs a reason, a ticket and the password every time."""
-    found = planner.get_plan(plan, review_number=number, for_user=request.user)
-    access.require(request.user, Action.BREAK_GLASS, access.scopes_of(found.review))
-    form = EmergencyApplyForm(request.POST or None, initial={"digest": found.digest})
+    access.require(request.user, Action.BREAK_GLASS, access.scopes_of(plan.review))
+    form = EmergencyApplyForm(request.POST or None, initial={"digest": plan.digest})
     if request.method == "POST" and form.is_valid():
         given = form.cleaned_data
         wrong = reauthentication.reauthenticate(request, given.pop("password"))
         if not wrong:
             try:
-                run = emergency_apply.start_emergency_apply(found, by=request.user, **given)
+                run = emergency_apply.start_emergency_apply(plan, by=request.user, **given)
             except WorkflowError as error:
                 form.add_error(None, str(error))
             else:
@@ -212,9 +205,9 @@ def start_emergency_apply(request: PageRequest, number: int, plan: int) -> HttpR
             form.add_error("password", wrong)
     context = {
         "form": form,
-        "page": present_confirmation(found, for_user=request.user),
-        "blockers": sentences.describe_all(emergency_apply.find_break_glass_blockers(found)),
-        "lifted": sentences.describe_all(emergency_apply.list_lifted(found, policies.find_policy(found))),
+        "page": present_confirmation(plan, for_user=request.user),
+        "blockers": sentences.describe_all(emergency_apply.find_break_glass_blockers(plan)),
+        "lifted": sentences.describe_all(emergency_apply.list_lifted(plan, policies.find_policy(plan))),
         "administrators": [person.get_username() for person in emergency_apply.list_administrators()],
     }
     return render(request, "reviews/emergency_apply.html", context, status=422 if request.method == "POST" else 200)

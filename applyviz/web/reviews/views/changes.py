@@ -11,8 +11,8 @@ from django.urls import reverse
 from django.utils.translation import ngettext
 
 from applyviz.engine.objects.structs import replace
-from applyviz.records.models import ObjectChange
-from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
+from applyviz.records.models import ObjectChange, Plan
+from applyviz.web.frame.view_guard import PageRequest, is_fragment
 from applyviz.web.reviews.forms.scroll import ScrollForm, ViewedForm
 from applyviz.web.reviews.pages import scroll
 from applyviz.web.reviews.pages.approvals import viewing
@@ -21,24 +21,19 @@ from applyviz.web.reviews.pages.review_header import present_header
 from applyviz.web.reviews.pages.scroll import ScrollReader
 from applyviz.web.reviews.pages.scroll_parts import ScrollChoice
 from applyviz.web.reviews.pages.tabs import ReviewTab
+from applyviz.web.reviews.views.plan_guard import requires_plan
 from applyviz.web.reviews.views.tabs import open_tab
 from applyviz.workflow.approvals import viewed_objects
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotVisibleError
-from applyviz.workflow.plans import planner
 
 
-def _read(request: PageRequest, number: int, plan: int) -> ScrollReader:
-    found = planner.get_plan(plan, review_number=number, for_user=request.user)
-    return scroll.read_reader(found, for_user=request.user)
-
-
-@requires(Action.VIEW)
-def scroll_objects(request: PageRequest, number: int, plan: int) -> HttpResponse:
+@requires_plan(Action.VIEW)
+def scroll_objects(request: PageRequest, plan: Plan) -> HttpResponse:
     """The next objects of the scroll, or one of them in another view; without script, the page with them."""
     if not is_fragment(request):
-        return open_tab(request, number, plan, ReviewTab.CHANGES)
-    context, choice = _read(request, number, plan), ScrollForm.read_choice(request.GET)
+        return open_tab(request, plan, ReviewTab.CHANGES)
+    context, choice = scroll.read_reader(plan, for_user=request.user), ScrollForm.read_choice(request.GET)
     parts: dict[str, object] = {"viewed_url": reverse("reviews:mark-viewed", args=context.address)}
     if choice.only is not None and choice.is_alone:
         return _render_alone(request, context, choice, choice.only)
@@ -62,12 +57,12 @@ def _render_alone(request: PageRequest, context: ScrollReader, choice: ScrollCho
     return response
 
 
-@requires(Action.VIEW)
-def list_changes(request: PageRequest, number: int, plan: int) -> HttpResponse:
+@requires_plan(Action.VIEW)
+def list_changes(request: PageRequest, plan: Plan) -> HttpResponse:
     """The list as the reader narrows it, and the scroll with it; without script, the page with both."""
     if not is_fragment(request):
-        return open_tab(request, number, plan, ReviewTab.CHANGES)
-    context, choice = _read(request, number, plan), ScrollForm.read_choice(request.GET)
+        return open_tab(request, plan, ReviewTab.CHANGES)
+    context, choice = scroll.read_reader(plan, for_user=request.user), ScrollForm.read_choice(request.GET)
     if choice.listed.group:
         choice = replace(choice, start=0)  # it is the page of the group, not of the scroll
     page = scroll.present_scroll(context, choice)
@@ -87,10 +82,10 @@ def _find_rows(context: ScrollReader, form: ViewedForm) -> tuple[ObjectChange, .
     return tuple(change for change in context.changes if change.position == position)
 
 
-@requires(Action.VIEW, "POST")
-def mark_viewed(request: PageRequest, number: int, plan: int) -> HttpResponse:
+@requires_plan(Action.VIEW, "POST")
+def mark_viewed(request: PageRequest, plan: Plan) -> HttpResponse:
     """Mark objects as viewed or not viewed: one, several of the list, or those that were on the screen."""
-    context, form = _read(request, number, plan), ViewedForm(request.POST)
+    context, form = scroll.read_reader(plan, for_user=request.user), ViewedForm(request.POST)
     form.is_valid()
     if form.seen_positions:
         return _record_seen(request, context, form)
@@ -98,7 +93,7 @@ def mark_viewed(request: PageRequest, number: int, plan: int) -> HttpResponse:
         return _record_shown(request, context, ScrollForm.read_choice(request.POST))
     rows = _find_rows(context, form)
     if not rows:
-        raise NotVisibleError(f"plan {plan} has no such object")
+        raise NotVisibleError(f"plan {plan.number} has no such object")
     change = viewed_objects.record_all_viewed if form.cleaned_data["viewed"] else viewed_objects.forget_viewed
     change(rows, context.plan, by=request.user)
     choice = ScrollForm.read_choice(request.POST)
@@ -107,7 +102,8 @@ def mark_viewed(request: PageRequest, number: int, plan: int) -> HttpResponse:
         url = reverse("reviews:show-changes", args=context.address)
         named = {"only" if is_alone else "at": rows[0].position}
         return redirect(f"{url}{choice.write(**named)}#object-{rows[0].position}")
-    return _render_viewed(request, _read(request, number, plan), choice, rows, form.cleaned_data.get("group"))
+    now = scroll.read_reader(plan, for_user=request.user)
+    return _render_viewed(request, now, choice, rows, form.cleaned_data.get("group"))
 
 
 def _record_shown(request: PageRequest, context: ScrollReader, choice: ScrollChoice) -> HttpResponse:
@@ -138,7 +134,7 @@ def _record_seen(request: PageRequest, context: ScrollReader, form: ViewedForm) 
         "viewed_url": request.path,
         "positions": ",".join(str(row.position) for row in rows),
         "has_meter": form.cleaned_data["has_meter"],
-        **_count_viewed(request, _read(request, *context.address)),
+        **_count_viewed(request, scroll.read_reader(context.plan, for_user=request.user)),
     }
     return render(request, "reviews/changes/_seen_now.html", parts)
 

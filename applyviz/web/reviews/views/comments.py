@@ -30,11 +30,12 @@ from applyviz.web.reviews.pages.comments import (
 )
 from applyviz.web.reviews.pages.plan_context import list_changes
 from applyviz.web.reviews.pane.commentable_lines import has_lines
+from applyviz.web.reviews.views.plan_guard import requires_plan
 from applyviz.workflow.approvals import collected_comments, comments
 from applyviz.workflow.approvals.commented_lines import LineText
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
-from applyviz.workflow.plans import live_values, planner
+from applyviz.workflow.plans import live_values
 
 
 def _render(request: PageRequest, form: EditForm, page: CommentPage) -> HttpResponse:
@@ -53,34 +54,33 @@ def _refuse(request: PageRequest, found: Plan, form: CommentForm, row: ObjectCha
     return _render(request, form, CommentPage(found.review.title, address, back, hidden, is_new=True))
 
 
-@requires(Action.COMMENT, "POST")
-def add_comment(request: PageRequest, number: int, plan: int) -> HttpResponse:
+@requires_plan(Action.COMMENT, "POST")
+def add_comment(request: PageRequest, plan: Plan) -> HttpResponse:
     """Add a comment on the review, an object of a plan, one of its fields or lines of it."""
-    found = planner.get_plan(plan, review_number=number, for_user=request.user)
     form = CommentForm(request.POST)
     form.is_valid()
     position = form.cleaned_data.get("position")
-    row = None if position is None else live_values.get_row(found, position)
+    row = None if position is None else live_values.get_row(plan, position)
     lines = form.cleaned_data.get("lines")
-    if lines is not None and row is not None and not has_lines(live_values.read_change(found, row.position), lines):
+    if lines is not None and row is not None and not has_lines(live_values.read_change(plan, row.position), lines):
         form.add_error("last", _("The object has no such line."))
     if form.errors:
-        return _refuse(request, found, form, row)
+        return _refuse(request, plan, form, row)
     add = collected_comments.collect_comment if form.cleaned_data["collect"] else comments.add_comment
     field = form.cleaned_data["field"]
     try:
         content = comments.check_content(form.cleaned_data["text"], row, field, lines)
-        made = add(found, by=request.user, content=content)
+        made = add(plan, by=request.user, content=content)
     except NotValidError as error:
         form.add_error(None, str(error))
-        return _refuse(request, found, form, row)
+        return _refuse(request, plan, form, row)
     if is_fragment(request) and row is not None and field is not None:
-        return _render_thread(request, found, row.position, field, is_part=True)
+        return _render_thread(request, plan, row.position, field, is_part=True)
     if is_fragment(request) and row is not None and lines is not None:
-        return _render_line_thread(request, found, row.position, LinesForm({"text": lines.text}), is_part=True)
+        return _render_line_thread(request, plan, row.position, LinesForm({"text": lines.text}), is_part=True)
     if isinstance(made, CollectedComment):
-        return redirect("reviews:collected-comments", number, plan)
-    return redirect(find_place(made, found, row.position if row is not None else None))
+        return redirect("reviews:collected-comments", plan.review.number, plan.number)
+    return redirect(find_place(made, plan, row.position if row is not None else None))
 
 
 class ShownThread(Struct, frozen=True):
@@ -116,11 +116,10 @@ def _render_thread(request: PageRequest, plan: Plan, position: int, index: int, 
     return _render_any(request, plan, ShownThread(thread, path, position, is_part))
 
 
-@requires(Action.VIEW)
-def show_thread(request: PageRequest, number: int, plan: int, position: int, index: int) -> HttpResponse:
+@requires_plan(Action.VIEW)
+def show_thread(request: PageRequest, plan: Plan, position: int, index: int) -> HttpResponse:
     """Show the comments on one field with the form for a new one, in the scroll of Changes or as a page."""
-    found = planner.get_plan(plan, review_number=number, for_user=request.user)
-    return _render_thread(request, found, position, index, is_part=False)
+    return _render_thread(request, plan, position, index, is_part=False)
 
 
 def _render_line_thread(
@@ -136,38 +135,35 @@ def _render_line_thread(
     return _render_any(request, plan, ShownThread(thread, f"{row.kind}/{row.name}", position, is_part))
 
 
-@requires(Action.VIEW)
-def show_line_thread(request: PageRequest, number: int, plan: int, position: int) -> HttpResponse:
+@requires_plan(Action.VIEW)
+def show_line_thread(request: PageRequest, plan: Plan, position: int) -> HttpResponse:
     """Show the comments on lines of one object with the form for a new one, in Changes or as a page."""
-    found = planner.get_plan(plan, review_number=number, for_user=request.user)
-    return _render_line_thread(request, found, position, LinesForm(request.GET), is_part=False)
+    return _render_line_thread(request, plan, position, LinesForm(request.GET), is_part=False)
 
 
-@requires(Action.COMMENT, "GET", "POST")
-def show_collected(request: PageRequest, number: int, plan: int) -> HttpResponse:
+@requires_plan(Action.COMMENT, "GET", "POST")
+def show_collected(request: PageRequest, plan: Plan) -> HttpResponse:
     """Show what this person collected in a review, and send it with one comment on the review."""
-    found = planner.get_plan(plan, review_number=number, for_user=request.user)
     form = SendForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
         try:
-            sent = collected_comments.send_collected(found, by=request.user, **form.cleaned_data)
+            sent = collected_comments.send_collected(plan, by=request.user, **form.cleaned_data)
         except (NotPossibleError, NotValidError) as error:
             form.add_error(None, str(error))
         else:
             text = ngettext("%(n)d comment sent.", "%(n)d comments sent.", len(sent)) % {"n": len(sent)}
             messages.success(request, text)
-            return redirect("reviews:show-activity", number, plan)
-    page = present_collected(found, list_changes(found), for_user=request.user)
+            return redirect("reviews:show-activity", plan.review.number, plan.number)
+    page = present_collected(plan, list_changes(plan), for_user=request.user)
     status = 422 if form.errors else 200
     return render(request, "reviews/collected_comments.html", {"form": form, "page": page}, status=status)
 
 
-@requires(Action.COMMENT, "POST")
-def drop_comment(request: PageRequest, number: int, plan: int, comment: int) -> HttpResponse:
+@requires_plan(Action.COMMENT, "POST")
+def drop_comment(request: PageRequest, plan: Plan, comment: int) -> HttpResponse:
     """Remove a collected comment that was not sent."""
-    found = planner.get_plan(plan, review_number=number, for_user=request.user)
-    collected_comments.drop_comment(found, comment, by=request.user)
-    return redirect("reviews:collected-comments", number, plan)
+    collected_comments.drop_comment(plan, comment, by=request.user)
+    return redirect("reviews:collected-comments", plan.review.number, plan.number)
 
 
 def _get(request: PageRequest, number: int, comment: int) -> tuple[Comment, str]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from django.http import HttpResponse
 from django.shortcuts import render
 
+from applyviz.records.models import Plan
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires, visible_worker_request
 from applyviz.web.reviews.forms.reviews import ComparedSourceForm, CompareForm
 from applyviz.web.reviews.pages.comparison import present_comparison
 from applyviz.web.reviews.pages.sources.source_diff import present_source_diff
+from applyviz.web.reviews.views.plan_guard import requires_plan
 from applyviz.workflow.foundation.access import Action
-from applyviz.workflow.plans import comparisons, planner, reviews
+from applyviz.workflow.plans import comparisons, reviews
 
 
 @requires(Action.VIEW)
@@ -26,10 +28,9 @@ def compare_plans(request: PageRequest, number: int) -> HttpResponse:
     return render(request, "reviews/compare.html", {"page": page})
 
 
-@requires(Action.VIEW)
-def show_source_changes(request: PageRequest, number: int, plan: int) -> HttpResponse:
+@requires_plan(Action.VIEW)
+def show_source_changes(request: PageRequest, plan: Plan) -> HttpResponse:
     """Show the manifests of one source that changed since its last run, as a page or for the Overview."""
     source = ComparedSourceForm.read_source(request.GET)
-    found = planner.get_plan(plan, review_number=number, for_user=request.user)
     name = "reviews/_source_diff.html" if is_fragment(request) else "reviews/source_diff.html"
-    return render(request, name, {"page": present_source_diff(found, source, for_user=request.user)})
+    return render(request, name, {"page": present_source_diff(plan, source, for_user=request.user)})

@@ -10,13 +10,14 @@ from django.utils.translation import gettext as _
 
 from applyviz.engine.objects.golang import is_digits
 from applyviz.engine.objects.structs import replace
-from applyviz.records.models import ConflictRule
+from applyviz.records.models import ConflictRule, Plan
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.reviews.forms.resolutions import RuleForm, RuleNoteForm
 from applyviz.web.reviews.pages.conflict_rules import present_proposal, present_rules
+from applyviz.web.reviews.views.plan_guard import requires_plan
 from applyviz.workflow.clusters import registration
 from applyviz.workflow.foundation.access import Action
-from applyviz.workflow.plans import conflict_rules, live_values, planner
+from applyviz.workflow.plans import conflict_rules, live_values
 
 
 @requires(Action.VIEW)
@@ -30,20 +31,19 @@ def _read_number(text: str | None) -> int | None:
     return int(text) if text and is_digits(text) and len(text) < 7 else None
 
 
-@requires(Action.RESOLVE, "GET", "POST")
-def propose_rule(request: PageRequest, number: int, plan: int, position: int) -> HttpResponse:
+@requires_plan(Action.RESOLVE, "GET", "POST")
+def propose_rule(request: PageRequest, plan: Plan, position: int) -> HttpResponse:
     """Propose a conflict rule from a resolution, or to ignore a field; another person must approve it."""
-    found = planner.get_plan(plan, review_number=number, for_user=request.user)
-    change = live_values.read_change(found, position)
+    change = live_values.read_change(plan, position)
     answer, field = (_read_number(request.GET.get(name)) for name in ("answer", "field"))
-    proposal = present_proposal(found, change, position, answer=answer, field=field)
+    proposal = present_proposal(plan, change, position, answer=answer, field=field)
     first = {"name": change.ref.name, "namespace": change.ref.namespace}
     form = RuleForm(request.POST or None, initial=first)
     if request.method == "POST" and form.is_valid():
         given = form.cleaned_data
         manager = "" if given["is_for_all"] else proposal.draft.manager
         draft = replace(proposal.draft, name=given["name"], namespace=given["namespace"], manager=manager)
-        rule = conflict_rules.propose_rule(found, draft, by=request.user, reason=given["reason"])
+        rule = conflict_rules.propose_rule(plan, draft, by=request.user, reason=given["reason"])
         messages.success(
             request, _("Rule %(number)d proposed. Another person must approve it.") % {"number": rule.number}
         )

@@ -10,23 +10,24 @@ from django.shortcuts import render
 
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.records.enums import PlanState
-from applyviz.web.frame.view_guard import PageRequest, requires
+from applyviz.records.models import Plan
+from applyviz.web.frame.view_guard import PageRequest
 from applyviz.web.reviews.pages import request_archive
 from applyviz.web.reviews.pages.graph.choice import GraphChoice
 from applyviz.web.reviews.pages.graph.tab import present_graph
 from applyviz.web.reviews.pages.plan_context import read_context
 from applyviz.web.reviews.pane import object_files
+from applyviz.web.reviews.views.plan_guard import requires_plan
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotVisibleError
-from applyviz.workflow.plans import live_values, planner
+from applyviz.workflow.plans import live_values
 
 
-@requires(Action.VIEW)
-def show_file(request: PageRequest, number: int, plan: int, position: int, name: str) -> HttpResponse:
+@requires_plan(Action.VIEW)
+def show_file(request: PageRequest, plan: Plan, position: int, name: str) -> HttpResponse:
     """Download one file of one object, masked like its page."""
-    found = planner.get_plan(plan, review_number=number, for_user=request.user)
-    change = live_values.read_change(found, position)
-    text = object_files.render_file(change, options_from_json(found.options), name)
+    change = live_values.read_change(plan, position)
+    text = object_files.render_file(change, options_from_json(plan.options), name)
     if not text:
         raise NotVisibleError(f"object {position} has no file of that name")
     response = HttpResponse(f"{text}\n", content_type="text/plain; charset=utf-8")
@@ -34,16 +35,15 @@ def show_file(request: PageRequest, number: int, plan: int, position: int, name:
     return response
 
 
-@requires(Action.VIEW)
-def keep_requests(request: PageRequest, number: int, plan: int) -> HttpResponse:
+@requires_plan(Action.VIEW)
+def keep_requests(request: PageRequest, plan: Plan) -> HttpResponse:
     """Download every request of a complete plan as one archive, masked like its pages."""
-    found = planner.get_plan(plan, review_number=number, for_user=request.user)
-    if found.state != PlanState.COMPLETE:
-        raise NotVisibleError(f"plan {plan} is not complete, so it has no requests yet")
-    folder = f"review-{number}-plan-{plan}"
+    if plan.state != PlanState.COMPLETE:
+        raise NotVisibleError(f"plan {plan.number} is not complete, so it has no requests yet")
+    folder = f"review-{plan.review.number}-plan-{plan.number}"
     kept = io.BytesIO()
     with zipfile.ZipFile(kept, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        for file in request_archive.list_files(found):
+        for file in request_archive.list_files(plan):
             about = zipfile.ZipInfo(f"{folder}/{file.name}")
             about.compress_type = zipfile.ZIP_DEFLATED
             about.external_attr = (0o755 if file.is_script else 0o644) << 16
@@ -53,13 +53,12 @@ def keep_requests(request: PageRequest, number: int, plan: int) -> HttpResponse:
     return response
 
 
-@requires(Action.VIEW)
-def export_graph(request: PageRequest, number: int, plan: int) -> HttpResponse:
+@requires_plan(Action.VIEW)
+def export_graph(request: PageRequest, plan: Plan) -> HttpResponse:
     """Return the picture of a complete plan as a file, masked like its page."""
-    found = planner.get_plan(plan, review_number=number, for_user=request.user)
-    graph = present_graph(read_context(found, for_user=request.user), GraphChoice.read(request.GET))
+    graph = present_graph(read_context(plan, for_user=request.user), GraphChoice.read(request.GET))
     if graph.drawn is None:
-        raise NotVisibleError(f"plan {plan} has no graph yet")
+        raise NotVisibleError(f"plan {plan.number} has no graph yet")
     response = render(request, "reviews/graph.svg", {"drawn": graph.drawn}, content_type="image/svg+xml")
-    response["Content-Disposition"] = f'attachment; filename="review-{number}-plan-{plan}.svg"'
+    response["Content-Disposition"] = f'attachment; filename="review-{plan.review.number}-plan-{plan.number}.svg"'
     return response

@@ -6,34 +6,33 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 
 from applyviz.records.models import Plan
-from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
+from applyviz.web.frame.view_guard import PageRequest, is_fragment
 from applyviz.web.reviews.pages.live_bar import present_live_bar
 from applyviz.web.reviews.pages.overview_tab import present_overview
 from applyviz.web.reviews.pages.plan_context import read_context
 from applyviz.web.reviews.pages.review_header import present_header
 from applyviz.web.reviews.pages.strip import present_strip
 from applyviz.web.reviews.pages.tabs import ReviewTab
+from applyviz.web.reviews.views.plan_guard import requires_plan
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.live import plan_comparison
-from applyviz.workflow.plans import planner
 
 BARS = ("live-bar", "live-bar-sheet")
 
 
-@requires(Action.VIEW)
-def show_comparison(request: PageRequest, number: int, plan: int) -> HttpResponse:
+@requires_plan(Action.VIEW)
+def show_comparison(request: PageRequest, plan: Plan) -> HttpResponse:
     """Ask for a comparison when the last one is a minute old, and show the bar; without script, the review.
 
     - The request names the header that the page shows. If the header has changed since, the answer also replaces the
       header, the strip and the Overview.
     """
-    found = planner.get_plan(plan, review_number=number, for_user=request.user)
-    plan_comparison.request_comparison(found)
+    plan_comparison.request_comparison(plan)
     if not is_fragment(request):
-        return redirect("reviews:show-plan", number, plan)
-    bar = present_live_bar(found, for_user=request.user, is_first=False)
+        return redirect("reviews:show-plan", plan.review.number, plan.number)
+    bar = present_live_bar(plan, for_user=request.user, is_first=False)
     chosen = request.GET.get("bar", "")
-    parts = {"live": bar, "bar_id": chosen if chosen in BARS else BARS[0], **_find_new_parts(request, found)}
+    parts = {"live": bar, "bar_id": chosen if chosen in BARS else BARS[0], **_find_new_parts(request, plan)}
     return render(request, "reviews/_live_answer.html", parts)
 
 

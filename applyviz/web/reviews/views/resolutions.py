@@ -12,25 +12,18 @@ from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.records.models import Plan
 from applyviz.web.components.object_links import link_change
-from applyviz.web.frame.view_guard import PageRequest, requires
+from applyviz.web.frame.view_guard import PageRequest
 from applyviz.web.reviews.forms.resolutions import EverywhereForm, MixedForm
 from applyviz.web.reviews.pages.resolution_preview import present_preview, present_unresolved
 from applyviz.web.reviews.pane.file_patches import find_patch
 from applyviz.web.reviews.pane.resolutions import present_conflicts
+from applyviz.web.reviews.views.plan_guard import require_latest, requires_plan
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotPossibleError, NotVisibleError
-from applyviz.workflow.plans import live_values, planner, resolutions, reviews
+from applyviz.workflow.plans import live_values, resolutions, reviews
 from applyviz.workflow.plans.resolutions import Choice
 
 _MOST_NOTE = 2000
-
-
-def _get_latest(request: PageRequest, number: int, plan: int) -> Plan:
-    found = planner.get_plan(plan, review_number=number, for_user=request.user)
-    latest = found.review.latest_plan
-    if latest is None or latest.pk != found.pk:
-        raise NotPossibleError(_("this plan was superseded by a later plan; open that plan"))
-    return found
 
 
 def _require_choices(choices: list[Choice]) -> list[Choice]:
@@ -50,74 +43,71 @@ def _ask_again(request: PageRequest, plan: Plan, position: int, change: PlannedO
     return render(request, "reviews/choose_resolution.html", context, status=422)
 
 
-@requires(Action.RESOLVE, "POST")
-def resolve(request: PageRequest, number: int, plan: int, position: int) -> HttpResponse:
+@requires_plan(Action.RESOLVE, "POST")
+def resolve(request: PageRequest, plan: Plan, position: int) -> HttpResponse:
     """Resolve conflicts of one object, each separately; creates the next plan."""
-    found = _get_latest(request, number, plan)
+    require_latest(plan)
     form = MixedForm(request.POST)
-    change = live_values.read_change(found, position)
+    change = live_values.read_change(plan, position)
     choices = form.read_choices(change) if form.is_valid() else []
     if not choices:
-        return _ask_again(request, found, position, change)
+        return _ask_again(request, plan, position, change)
     note = form.cleaned_data["note"]
     if form.cleaned_data["then"] == "preview":
-        resolutions.check_choices(found, choices)
-        address = reverse("reviews:resolve-conflict", args=[number, plan, position])
-        page = present_preview(found, choices, form_url=address, hidden=tuple(form.keep_hidden()), note=note)
+        resolutions.check_choices(plan, choices)
+        address = reverse("reviews:resolve-conflict", args=[plan.review.number, plan.number, position])
+        page = present_preview(plan, choices, form_url=address, hidden=tuple(form.keep_hidden()), note=note)
         return render(request, "reviews/resolution_preview.html", {"page": page})
-    following = reviews.replan_review(found.review, by=request.user, choices=choices, note=note, seen=found)
-    return redirect("reviews:show-plan", number, following.number)
+    following = reviews.replan_review(plan.review, by=request.user, choices=choices, note=note, seen=plan)
+    return redirect("reviews:show-plan", plan.review.number, following.number)
 
 
-@requires(Action.RESOLVE, "GET", "POST")
-def resolve_everywhere(request: PageRequest, number: int, plan: int) -> HttpResponse:
+@requires_plan(Action.RESOLVE, "GET", "POST")
+def resolve_everywhere(request: PageRequest, plan: Plan) -> HttpResponse:
     """Resolve every open conflict of a scope with the same option; a GET previews the result."""
-    found = _get_latest(request, number, plan)
+    require_latest(plan)
     form = EverywhereForm(request.POST if request.method == "POST" else request.GET)
     resolution = ResolutionKind(form.cleaned_data["resolution"]) if form.is_valid() else None
     scope = form.read_scope() if resolution else None
-    choices = resolutions.choose_everywhere(found, resolution, scope=scope) if resolution else []
-    if resolution and not choices and resolutions.choose_everywhere(found, ResolutionKind.OVERWRITE, scope=scope):
+    choices = resolutions.choose_everywhere(plan, resolution, scope=scope) if resolution else []
+    if resolution and not choices and resolutions.choose_everywhere(plan, ResolutionKind.OVERWRITE, scope=scope):
         raise NotPossibleError(_("none of these conflicts can be resolved this way; choose another resolution"))
     _require_choices(choices)
     note = form.cleaned_data["note"]
     if request.method == "POST":
-        following = reviews.replan_review(found.review, by=request.user, choices=choices, note=note, seen=found)
-        return redirect("reviews:show-plan", number, following.number)
+        following = reviews.replan_review(plan.review, by=request.user, choices=choices, note=note, seen=plan)
+        return redirect("reviews:show-plan", plan.review.number, following.number)
     hidden = tuple((name, form.cleaned_data[name]) for name in ("resolution", "scope", "manager"))
-    address = reverse("reviews:resolve-everywhere", args=[number, plan])
-    unresolved = present_unresolved(found, resolution, scope=scope) if resolution else ()
-    page = present_preview(found, choices, form_url=address, hidden=hidden, note=note, unresolved=unresolved)
+    address = reverse("reviews:resolve-everywhere", args=[plan.review.number, plan.number])
+    unresolved = present_unresolved(plan, resolution, scope=scope) if resolution else ()
+    page = present_preview(plan, choices, form_url=address, hidden=hidden, note=note, unresolved=unresolved)
     return render(request, "reviews/resolution_preview.html", {"page": page})
 
 
-@requires(Action.RESOLVE, "POST")
-def undo(request: PageRequest, number: int, plan: int, index: int) -> HttpResponse:
+@requires_plan(Action.RESOLVE, "POST")
+def undo(request: PageRequest, plan: Plan, index: int) -> HttpResponse:
     """Create a plan without one resolution."""
-    found = _get_latest(request, number, plan)
-    following = reviews.replan_review(found.review, by=request.user, undone=index, seen=found)
-    return redirect("reviews:show-plan", number, following.number)
+    require_latest(plan)
+    following = reviews.replan_review(plan.review, by=request.user, undone=index, seen=plan)
+    return redirect("reviews:show-plan", plan.review.number, following.number)
 
 
-@requires(Action.VIEW)
-def show_patch(
-    request: PageRequest, number: int, plan: int, position: int, of: str, index: int, option: int
-) -> HttpResponse:
+@requires_plan(Action.VIEW)
+def show_patch(request: PageRequest, plan: Plan, position: int, of: str, index: int, option: int) -> HttpResponse:
     """Download the manifest edit of a resolution as a patch."""
-    found = planner.get_plan(plan, review_number=number, for_user=request.user)
-    patch = find_patch(live_values.read_change(found, position), of, index, option)
+    patch = find_patch(live_values.read_change(plan, position), of, index, option)
     if patch is None or not patch.text:
         raise NotVisibleError(_("patch not found"))
     answer = HttpResponse(patch.text, content_type="text/x-diff; charset=utf-8")
-    answer.headers["Content-Disposition"] = f'attachment; filename="review-{number}-plan-{plan}-{position}.patch"'
+    name = f"review-{plan.review.number}-plan-{plan.number}-{position}.patch"
+    answer.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     return answer
 
 
-@requires(Action.VIEW)
-def show_edited(request: PageRequest, number: int, plan: int, position: int, of: str, index: int) -> HttpResponse:
+@requires_plan(Action.VIEW)
+def show_edited(request: PageRequest, plan: Plan, position: int, of: str, index: int) -> HttpResponse:
     """Download the manifest with its edits: the whole file, or the document of the object in it."""
-    found = planner.get_plan(plan, review_number=number, for_user=request.user)
-    change = live_values.read_change(found, position)
+    change = live_values.read_change(plan, position)
     patch = find_patch(change, of, index, 0)
     if patch is None or not patch.edited:
         raise NotVisibleError(_("patch not found"))

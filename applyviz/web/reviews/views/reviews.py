@@ -27,6 +27,7 @@ from applyviz.web.reviews.pages.review_list import present_reviews
 from applyviz.web.reviews.pages.sources.found_objects import ReadSource, read_source
 from applyviz.web.reviews.pages.sources.presets import find_card, present_cards
 from applyviz.web.reviews.pages.sources.provenance import describe_same
+from applyviz.web.reviews.views.plan_guard import requires_plan
 from applyviz.workflow.clusters import states
 from applyviz.workflow.following import branches
 from applyviz.workflow.foundation import access, sentences
@@ -140,38 +141,35 @@ def check_source(request: PageRequest) -> HttpResponse:
     return render(request, "reviews/_found.html", {"problems": source.problems, "found": source.found})
 
 
-@requires(Action.VIEW)
-def stream_arrivals(request: PageRequest, number: int, plan: int) -> HttpResponseBase:
+@requires_plan(Action.VIEW)
+def stream_arrivals(request: PageRequest, plan: Plan) -> HttpResponseBase:
     """Stream each object when it is planned, as server-sent events."""
-    found = planner.get_plan(plan, review_number=number, for_user=request.user)
 
     def poll(cursor: str) -> StreamEvent | None:
-        event = find_arrivals(found.pk, cursor)
+        event = find_arrivals(plan.pk, cursor)
         if event is not None:
-            planner.get_plan(plan, review_number=number, for_user=streams.find_reader(request))
+            planner.get_plan(plan.number, review_number=plan.review.number, for_user=streams.find_reader(request))
         return event
 
     return streams.stream_events(request, poll)
 
 
-@requires(Action.VIEW)
-def show_field(request: PageRequest, number: int, plan: int, position: int, index: int) -> HttpResponse:
+@requires_plan(Action.VIEW)
+def show_field(request: PageRequest, plan: Plan, position: int, index: int) -> HttpResponse:
     """Show the schema of one field."""
-    found = planner.get_plan(plan, review_number=number, for_user=request.user)
     about = object_page.present_field_schema(
-        found, position, index, for_user=request.user, after=visible_worker_request(request)
+        plan, position, index, for_user=request.user, after=visible_worker_request(request)
     )
     name = "reviews/_schema.html" if is_fragment(request) else "reviews/schema.html"
-    return render(request, name, {"about": about, "line": object_page.present_field_line(found, position, index)})
+    return render(request, name, {"about": about, "line": object_page.present_field_line(plan, position, index)})
 
 
-@requires(Action.WRITE, "POST")
-def replan(request: PageRequest, number: int, plan: int) -> HttpResponse:
+@requires_plan(Action.WRITE, "POST")
+def replan(request: PageRequest, plan: Plan) -> HttpResponse:
     """Ask for the plan that follows this one, of the same manifests, on demand with every conflict taken over."""
-    found = planner.get_plan(plan, review_number=number, for_user=request.user)
-    options = ReplanForm(request.POST).read_options(found)
-    following = use_cases.replan_review(found.review, by=request.user, options=options, seen=found)
-    return redirect("reviews:show-plan", number, following.number)
+    options = ReplanForm(request.POST).read_options(plan)
+    following = use_cases.replan_review(plan.review, by=request.user, options=options, seen=plan)
+    return redirect("reviews:show-plan", plan.review.number, following.number)
 
 
 @requires(Action.WRITE, "GET", "POST")

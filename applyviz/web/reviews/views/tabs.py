@@ -25,6 +25,7 @@ from applyviz.web.reviews.pages.requests_tab import present_requests
 from applyviz.web.reviews.pages.scroll import ScrollReader, present_scroll
 from applyviz.web.reviews.pages.shell import present_shell
 from applyviz.web.reviews.pages.tabs import ReviewTab
+from applyviz.web.reviews.views.plan_guard import requires_plan
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.plans import planner
@@ -34,19 +35,51 @@ COOKIE = "last_tab"
 _LASTS = 90 * 24 * 3600
 
 
-def render_tab(request: PageRequest, context: PlanContext, tab: ReviewTab, **parts: object) -> HttpResponse:
-    """Render one tab inside the frame, or its changed parts for a polling page.
+def _read_changes(request: PageRequest, context: PlanContext) -> dict[str, object]:
+    reader = ScrollReader(context.plan, request.user, context.options, context.changes, context.viewed)
+    page = present_scroll(reader, ScrollForm.read_choice(request.GET))
+    still: dict[str, object] = {} if page.alone is None else {"poll_url": ""}  # what was opened in it stays open
+    return {**page.parts(), **still}
+
+
+def _read_graph(request: PageRequest, context: PlanContext) -> dict[str, object]:
+    choice = GraphChoice.read(request.GET, PageForm.read_page(request.GET))
+    return {"graph": present_graph(context, choice)}
+
+
+def _read_owners(request: PageRequest, context: PlanContext) -> dict[str, object]:
+    page = present_owners_tab(context, request.GET)
+    return {"owners": page, "move_url": find_ownership_url(context.plan, request.user)}
+
+
+_READERS: dict[ReviewTab, Callable[[PageRequest, PlanContext], dict[str, object]]] = {
+    ReviewTab.OVERVIEW: lambda _, context: {"overview": present_overview(context)},
+    ReviewTab.CHANGES: _read_changes,
+    ReviewTab.ADDONS: lambda _, context: {"addons": present_addons(context)},
+    ReviewTab.GRAPH: _read_graph,
+    ReviewTab.OWNERS: _read_owners,
+    ReviewTab.REQUESTS: lambda request, context: {
+        "page": present_requests(context, page=PageForm.read_page(request.GET))
+    },
+    ReviewTab.ACTIVITY: lambda _, context: {"activity": present_activity(context)},
+}
+
+
+def open_tab(request: PageRequest, plan: Plan, tab: ReviewTab) -> HttpResponse:
+    """Show a tab of a plan inside the frame, or its changed parts for a polling page.
 
     - This browser opens this review in the same tab the next time: the cookie belongs to the addresses of the review.
     - The page is `reviews/tabs/<tab>.html`, the changed parts are `reviews/tabs/_<tab>_moved.html`.
     """
+    context = read_context(plan, for_user=request.user)
+    parts = _READERS[tab](request, context)
     name = f"reviews/tabs/_{tab.value}_moved.html" if is_fragment(request) else f"reviews/tabs/{tab.value}.html"
     response = render(request, name, {**present_shell(context, tab).parts(), **parts})
     response.set_cookie(
         COOKIE,
         tab.value,
         max_age=_LASTS,
-        path=reverse("reviews:show-review", args=[context.plan.review.number]),
+        path=reverse("reviews:show-review", args=[plan.review.number]),
         secure=request.is_secure(),
         httponly=True,
         samesite="Lax",
@@ -54,76 +87,18 @@ def render_tab(request: PageRequest, context: PlanContext, tab: ReviewTab, **par
     return response
 
 
-def _render_overview(request: PageRequest, plan: Plan) -> HttpResponse:
-    context = read_context(plan, for_user=request.user)
-    return render_tab(request, context, ReviewTab.OVERVIEW, overview=present_overview(context))
-
-
-def _render_changes(request: PageRequest, plan: Plan) -> HttpResponse:
-    context = read_context(plan, for_user=request.user)
-    reader = ScrollReader(plan, request.user, context.options, context.changes, context.viewed)
-    page = present_scroll(reader, ScrollForm.read_choice(request.GET))
-    still: dict[str, object] = {} if page.alone is None else {"poll_url": ""}  # what was opened in it stays open
-    return render_tab(request, context, ReviewTab.CHANGES, **page.parts(), **still)
-
-
-def _render_addons(request: PageRequest, plan: Plan) -> HttpResponse:
-    context = read_context(plan, for_user=request.user)
-    return render_tab(request, context, ReviewTab.ADDONS, addons=present_addons(context))
-
-
-def _render_graph(request: PageRequest, plan: Plan) -> HttpResponse:
-    context = read_context(plan, for_user=request.user)
-    choice = GraphChoice.read(request.GET, PageForm.read_page(request.GET))
-    return render_tab(request, context, ReviewTab.GRAPH, graph=present_graph(context, choice))
-
-
-def _render_owners(request: PageRequest, plan: Plan) -> HttpResponse:
-    context = read_context(plan, for_user=request.user)
-    page = present_owners_tab(context, request.GET)
-    move_url = find_ownership_url(plan, request.user)
-    return render_tab(request, context, ReviewTab.OWNERS, owners=page, move_url=move_url)
-
-
-def _render_requests(request: PageRequest, plan: Plan) -> HttpResponse:
-    context = read_context(plan, for_user=request.user)
-    page = present_requests(context, page=PageForm.read_page(request.GET))
-    return render_tab(request, context, ReviewTab.REQUESTS, page=page)
-
-
-def _render_activity(request: PageRequest, plan: Plan) -> HttpResponse:
-    context = read_context(plan, for_user=request.user)
-    return render_tab(request, context, ReviewTab.ACTIVITY, activity=present_activity(context))
-
-
-RENDERERS: dict[ReviewTab, Callable[[PageRequest, Plan], HttpResponse]] = {
-    ReviewTab.OVERVIEW: _render_overview,
-    ReviewTab.CHANGES: _render_changes,
-    ReviewTab.ADDONS: _render_addons,
-    ReviewTab.GRAPH: _render_graph,
-    ReviewTab.OWNERS: _render_owners,
-    ReviewTab.REQUESTS: _render_requests,
-    ReviewTab.ACTIVITY: _render_activity,
-}
-
-
-def open_tab(request: PageRequest, number: int, plan: int, tab: ReviewTab) -> HttpResponse:
-    """Show a tab of a plan."""
-    return RENDERERS[tab](request, planner.get_plan(plan, review_number=number, for_user=request.user))
-
-
-def _find_latest(request: PageRequest, number: int) -> int:
+def _get_latest(request: PageRequest, number: int) -> Plan:
     latest = use_cases.get_review(number, for_user=request.user).latest_plan
     if latest is None:
         raise NotVisibleError(f"review {number} has no plan")
-    return latest.number
+    return planner.get_plan(latest.number, review_number=number, for_user=request.user)
 
 
-def _open_last(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    found, tab = planner.get_plan(plan, review_number=number, for_user=request.user), _find_last_tab(request)
-    if tab is ReviewTab.ADDONS and options_from_json(found.options).channel is None:
+def _open_last(request: PageRequest, plan: Plan) -> HttpResponse:
+    tab = _find_last_tab(request)
+    if tab is ReviewTab.ADDONS and options_from_json(plan.options).channel is None:
         tab = ReviewTab.OVERVIEW
-    return RENDERERS[tab](request, found)
+    return open_tab(request, plan, tab)
 
 
 def _find_last_tab(request: PageRequest) -> ReviewTab:
@@ -135,58 +110,22 @@ def _find_last_tab(request: PageRequest) -> ReviewTab:
 @requires(Action.VIEW)
 def show_review(request: PageRequest, number: int) -> HttpResponse:
     """Show the latest plan of a review, in the tab that was used last."""
-    return _open_last(request, number, _find_latest(request, number))
+    return _open_last(request, _get_latest(request, number))
 
 
 @requires(Action.VIEW)
 def show_latest_overview(request: PageRequest, number: int) -> HttpResponse:
     """Show the Overview of the latest plan, the target of links in messages."""
-    return open_tab(request, number, _find_latest(request, number), ReviewTab.OVERVIEW)
+    return open_tab(request, _get_latest(request, number), ReviewTab.OVERVIEW)
 
 
-@requires(Action.VIEW)
-def show_plan(request: PageRequest, number: int, plan: int) -> HttpResponse:
+@requires_plan(Action.VIEW)
+def show_plan(request: PageRequest, plan: Plan) -> HttpResponse:
     """Show one plan of a review, in the tab that was used last."""
-    return _open_last(request, number, plan)
+    return _open_last(request, plan)
 
 
-@requires(Action.VIEW)
-def show_overview(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """Show the Overview of a plan."""
-    return open_tab(request, number, plan, ReviewTab.OVERVIEW)
-
-
-@requires(Action.VIEW)
-def show_changes(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """Show the objects of a plan, and the fields of one of them."""
-    return open_tab(request, number, plan, ReviewTab.CHANGES)
-
-
-@requires(Action.VIEW)
-def show_addons(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """Show the addons of a kOps channel: the choice for each, and its objects."""
-    return open_tab(request, number, plan, ReviewTab.ADDONS)
-
-
-@requires(Action.VIEW)
-def show_graph(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """Show what the objects of a plan refer to, as a picture or as a table."""
-    return open_tab(request, number, plan, ReviewTab.GRAPH)
-
-
-@requires(Action.VIEW)
-def show_owners(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """Show who owns the fields of the objects of a plan, or of one of them."""
-    return open_tab(request, number, plan, ReviewTab.OWNERS)
-
-
-@requires(Action.VIEW)
-def show_requests(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """Show the requests of a plan."""
-    return open_tab(request, number, plan, ReviewTab.REQUESTS)
-
-
-@requires(Action.VIEW)
-def show_activity(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """Show the events and comments of the review."""
-    return open_tab(request, number, plan, ReviewTab.ACTIVITY)
+@requires_plan(Action.VIEW)
+def show_tab(request: PageRequest, plan: Plan, tab: ReviewTab) -> HttpResponse:
+    """Show one tab of a plan."""
+    return open_tab(request, plan, tab)
