@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias, TypeVar, cast
 
+from django.db.models import Choices
 from django.utils.formats import date_format
 from django.utils.functional import Promise
 from django.utils.text import Truncator
@@ -28,8 +29,18 @@ _LONGEST_REASON = 50
 _TEXTS: Mapping[type[PlanBlocker], str | Promise] = {
     blockers.PlanUnfinished: gettext_lazy("planning is not finished"),
     blockers.PlanFailed: gettext_lazy("the plan failed: %(error)s"),
+    blockers.AppliedElsewhere: gettext_lazy("applied by %(tool)s, not applyviz: verify it afterwards"),
     blockers.PlanSuperseded: gettext_lazy("superseded by plan %(number)d"),
+    blockers.ReviewNotOpen: gettext_lazy("the review is %(state)s"),
+    blockers.AuthorsForged: gettext_lazy(
+        "the authors of this plan were not recorded by this installation: create a new review"
+    ),
     blockers.PolicyChanged: gettext_lazy("the policy changed since this plan was created: re-plan"),
+    blockers.PolicyForged: gettext_lazy("policy %(names)s was not published by this installation: publish it again"),
+    blockers.PolicyMissing: gettext_lazy("policy %(names)s was removed from the database: publish it again"),
+    blockers.IdentitiesClash: gettext_lazy(
+        "%(name)s belongs to teams with different identities on %(cluster)s: %(teams)s"
+    ),
     blockers.IdentityChanged: gettext_lazy(
         "the identity of %(name)s on %(cluster)s changed since this plan was created: re-plan"
     ),
@@ -92,33 +103,6 @@ def _writes(kind: type[B]) -> Callable[[Callable[[B], str]], Callable[[B], str]]
     return register
 
 
-@_writes(blockers.AppliedElsewhere)
-def _write_tool(found: blockers.AppliedElsewhere) -> str:
-    return _("applied by %(tool)s, not applyviz: verify it afterwards") % {"tool": found.tool.label}
-
-
-@_writes(blockers.ReviewNotOpen)
-def _write_state(found: blockers.ReviewNotOpen) -> str:
-    return _("the review is %(state)s") % {"state": found.state.label}
-
-
-@_writes(blockers.AuthorsForged)
-def _write_forged_authors(found: blockers.AuthorsForged) -> str:
-    return _("the authors of this plan were not recorded by this installation: create a new review")
-
-
-@_writes(blockers.PolicyForged)
-def _write_forged(found: blockers.PolicyForged) -> str:
-    text = _("policy %(names)s was not published by this installation: publish it again")
-    return text % {"names": ", ".join(found.names)}
-
-
-@_writes(blockers.PolicyMissing)
-def _write_missing_policy(found: blockers.PolicyMissing) -> str:
-    text = _("policy %(names)s was removed from the database: publish it again")
-    return text % {"names": ", ".join(found.names)}
-
-
 @_writes(blockers.ConflictRulesChanged)
 def _write_rules(found: blockers.ConflictRulesChanged) -> str:
     text = ngettext(
@@ -127,12 +111,6 @@ def _write_rules(found: blockers.ConflictRulesChanged) -> str:
         len(found.numbers),
     )
     return text % {"numbers": ", ".join(map(str, found.numbers))}
-
-
-@_writes(blockers.IdentitiesClash)
-def _write_clash(found: blockers.IdentitiesClash) -> str:
-    text = _("%(name)s belongs to teams with different identities on %(slug)s: %(teams)s")
-    return text % {"name": found.name, "slug": found.cluster, "teams": ", ".join(found.teams)}
 
 
 @_writes(blockers.IdentityUnclear)
@@ -287,12 +265,19 @@ def _write_role(found: blockers.NotStarter) -> str:
     return _("only approvers and operators can start runs")
 
 
+def _print(fact: object) -> object:
+    """Return a fact as texts name it: each of several, and the label of a choice."""
+    if isinstance(fact, Choices):
+        return str(fact.label)
+    return ", ".join(map(str, fact)) if isinstance(fact, tuple) else fact
+
+
 def describe(found: PlanBlocker) -> str:
     """Return the clause of a blocker."""
     kind = type(found)
     if kind in _WRITERS:
         return _WRITERS[kind](found)
-    facts = asdict(found)
+    facts = {name: _print(fact) for name, fact in asdict(found).items()}
     return cast(str, _TEXTS[kind]) % facts if facts else str(_TEXTS[kind])
 
 
