@@ -12,19 +12,17 @@ from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.sets.planner import SetPlanner, drive
-from applyviz.engine.requests.options import ApplyOptions, Propagation, SetAction
+from applyviz.engine.requests.options import ApplyOptions, SetAction
 from applyviz.engine.risks.sentences import render_risk
 from applyviz.engine.schema.builtin import bundled
+from applyviz.guide.given_sets import read_cascade
 from applyviz.sandbox.api.estimates import with_estimates
 
 _NOW = "2026-01-01T00:00:00Z"
-_CASCADE = "--cascade="
 
 
 def _read_options(words: Sequence[str]) -> ApplyOptions:
-    named = next((word.removeprefix(_CASCADE) for word in words if word.startswith(_CASCADE)), "background")
-    propagation = Propagation(named.capitalize())
-    return ApplyOptions(action=SetAction.DELETE, namespace="shop", propagation=propagation)
+    return ApplyOptions(action=SetAction.DELETE, namespace="shop", propagation=read_cascade(words))
 
 
 def _print_change(change: PlannedObject) -> Iterator[str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
-from msgspec import Struct
+from msgspec import Struct, convert
 from msgspec.structs import asdict
 
 from applyviz.engine.objects.errors import ApplyVizError
@@ -12,8 +13,21 @@ from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.requests.options import SERVER_SIDE_MANAGER, ApplyMode
 
 
-class PlaygroundQuery(Struct, frozen=True):
-    """One question to the playground.
+class Query(Struct, frozen=True):
+    """A question to the playground."""
+
+    def to_json(self) -> JSONObject:
+        """Return the question as plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: JSONObject) -> Self:
+        """Return the question from the JSON of `to_json`."""
+        return convert(data, cls)
+
+
+class PlaygroundQuery(Query, frozen=True):
+    """One question about an object.
 
     - `owners` has one line per field owner (`applyviz.guide.owned`); `crds` define custom resources.
     """
@@ -33,15 +47,6 @@ class PlaygroundQuery(Struct, frozen=True):
         """Whether ownership decides, but live has no managedFields, because `kubectl get -o yaml` omits them."""
         is_silent = not self.owners.strip() and "managedFields" not in self.live
         return self.mode is ApplyMode.SERVER and bool(self.live.strip()) and is_silent
-
-    def to_json(self) -> JSONObject:
-        """Return the question as plain JSON values."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: JSONObject) -> PlaygroundQuery:
-        """Return the question from the JSON of `to_json`."""
-        return cls(**{**data, "mode": ApplyMode(data["mode"])})
 
 
 class PlaygroundQueryProblem(Struct, frozen=True):

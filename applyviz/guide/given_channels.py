@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from msgspec import Struct
-from msgspec.structs import asdict
-
-from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.schema.builtin import RELEASE
+from applyviz.guide.given import Query
 
 FILE = "channel.yaml"
 HEADER = "# File: "
 """The beginning of the line before each manifest of an addon: the name of its file follows."""
 
 
-class ChannelQuery(Struct, frozen=True):
+class ChannelQuery(Query, frozen=True):
     """One question about a channel.
 
     - `manifests`: files of addons, each below its header; `cluster`: the namespaces with their records, other objects,
@@ -26,15 +23,6 @@ class ChannelQuery(Struct, frozen=True):
     manifests: str = ""
     cluster: str = ""
     kubernetes: str = RELEASE
-
-    def to_json(self) -> JSONObject:
-        """Return the question as plain JSON values."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: JSONObject) -> ChannelQuery:
-        """Return the question from the JSON of `to_json`."""
-        return cls(**data)
 
     @property
     def command(self) -> str:

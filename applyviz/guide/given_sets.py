@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from enum import StrEnum
-
-from msgspec import Struct
-from msgspec.structs import asdict
 
 from applyviz.engine.objects.errors import ManifestError
 from applyviz.engine.objects.known_names import CLIENT_SIDE_MANAGER
 from applyviz.engine.objects.structs import replace
-from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.requests.argv import parse_apply
 from applyviz.engine.requests.flags import UsageError
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Propagation, Prune, PruneMode, SetAction
+from applyviz.guide.given import Query
 
 FILE = "manifests.yaml"
 _CASCADE = "--cascade="
@@ -30,7 +28,7 @@ class SetTask(StrEnum):
     DELETE = SetAction.DELETE.value
 
 
-class SetQuery(Struct, frozen=True):
+class SetQuery(Query, frozen=True):
     """One question about a set.
 
     - `before`: the manifests of the last apply, with the same options; `cluster`: the other objects of the cluster.
@@ -46,16 +44,6 @@ class SetQuery(Struct, frozen=True):
     allowlist: tuple[str, ...] = ()
     applyset: str = ""
     propagation: Propagation = Propagation.BACKGROUND
-
-    def to_json(self) -> JSONObject:
-        """Return the question as plain JSON values."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: JSONObject) -> SetQuery:
-        """Return the question from the JSON of `to_json`."""
-        allowlist, propagation = tuple(data["allowlist"]), Propagation(data["propagation"])
-        return cls(**{**data, "task": SetTask(data["task"]), "allowlist": allowlist, "propagation": propagation})
 
     @property
     def is_deletion(self) -> bool:
@@ -117,7 +105,8 @@ def _list_flags(given: SetQuery) -> tuple[str, ...]:
             return named
 
 
-def _read_deletion(words: list[str]) -> Propagation:
+def read_cascade(words: Sequence[str]) -> Propagation:
+    """Return what the words of a `kubectl delete` say about dependents."""
     named = next((word.removeprefix(_CASCADE) for word in words if word.startswith(_CASCADE)), "background")
     return Propagation(named.capitalize())
 
@@ -131,7 +120,7 @@ def read_command(command: str, manifest: str, cluster: str, *, namespace: str) -
     start = words.index("kubectl")
     given = SetQuery(manifest, cluster=cluster, namespace=namespace)
     if words[start + 1] == "delete":
-        return replace(given, task=SetTask.DELETE, propagation=_read_deletion(words))
+        return replace(given, task=SetTask.DELETE, propagation=read_cascade(words))
     environment = dict(word.partition("=")[::2] for word in words[:start])
     try:
         options = parse_apply(words[start + 1 :], environment, namespace=namespace).options

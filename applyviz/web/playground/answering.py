@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
-from msgspec.structs import asdict
+from msgspec import convert, to_builtins
 
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.structs import replace
@@ -23,7 +23,6 @@ from applyviz.guide.kubectl_order import find_difference
 from applyviz.web.components.badges import LEVEL_STYLES
 from applyviz.web.components.notices import Notice
 from applyviz.web.playground.patch_kinds import render_kinds
-from applyviz.web.reviews.pane.fields import FieldFilter
 from applyviz.web.reviews.pane.object_addresses import AloneLinks, ObjectLinks
 from applyviz.web.reviews.pane.object_content import AloneChoice, ObjectView
 from applyviz.web.reviews.pane.object_notices import present_notices
@@ -44,16 +43,6 @@ spec:
   selector: {matchLabels: {app: web}}
   template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: "web:1"}]}}
 """
-
-
-def choice_to_json(choice: AloneChoice) -> JSONObject:
-    """Return what an address chooses as plain JSON values."""
-    return {**asdict(choice), "view": choice.view.value, "show": choice.show.value}
-
-
-def choice_from_json(data: JSONObject) -> AloneChoice:
-    """Return a choice from the JSON of `choice_to_json`."""
-    return AloneChoice(**{**data, "view": ObjectView(data["view"]), "show": FieldFilter(data["show"])})
 
 
 def _present_kubectl(change: PlannedObject, given: PlaygroundQuery) -> Iterator[Notice]:
@@ -119,14 +108,14 @@ def render_answer(change: PlannedObject, given: PlaygroundQuery, choice: AloneCh
 
 def _render(asked: JSONObject, kept: PlaygroundQuery, *, began: float) -> JSONObject:
     change = playground.explain(kept, now=asked["now"])
-    wanted, kinds = choice_from_json(asked["choice"]), render_kinds(kept, now=asked["now"])
-    panes = [[choice_to_json(wanted), render_answer(change, kept, wanted, asked["base_url"]) + kinds]]
+    wanted, kinds = convert(asked["choice"], AloneChoice), render_kinds(kept, now=asked["now"])
+    panes = [[to_builtins(wanted), render_answer(change, kept, wanted, asked["base_url"]) + kinds]]
     for choice in map(AloneChoice, ObjectView):
         is_large = sum(len(html) for _choice, html in panes) > SPARE_CHARACTERS
         if is_large or time.process_time() - began > SPARE_SECONDS:
             break
         if choice != wanted:
-            panes.append([choice_to_json(choice), render_answer(change, kept, choice, asked["base_url"]) + kinds])
+            panes.append([to_builtins(choice), render_answer(change, kept, choice, asked["base_url"]) + kinds])
     gvk, paths = change.ref.gvk, [list(reason.path) for reason in change.fields]
     return {"kept": kept.to_json(), "panes": panes, "kind": [gvk.group, gvk.version, gvk.kind], "paths": paths}
 
@@ -144,5 +133,5 @@ def answer(asked: JSONObject) -> JSONObject:
 
 def prepare() -> None:
     """Answer a question about a built-in manifest, so that children find schemas and templates in memory."""
-    asked = {"now": "2026-01-01T00:00:00Z", "is_masked": True, "base_url": "/", "choice": choice_to_json(AloneChoice())}
+    asked = {"now": "2026-01-01T00:00:00Z", "is_masked": True, "base_url": "/", "choice": to_builtins(AloneChoice())}
     _render(asked, PlaygroundQuery(_OURS), began=time.process_time())

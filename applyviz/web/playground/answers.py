@@ -10,14 +10,13 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from threading import Lock
 
-from msgspec import Struct, field
+from msgspec import Struct, field, to_builtins
 
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject
 from applyviz.guide import limited
 from applyviz.guide.given import PlaygroundQuery
-from applyviz.web.playground.answering import choice_to_json
 from applyviz.web.reviews.pane.object_content import AloneChoice
 
 CHILD = "applyviz.web.playground.answering_child"
@@ -90,7 +89,7 @@ def ask(question: ChildQuestion, choice: AloneChoice) -> RenderedAnswer:
         "now": question.now,
         "is_masked": question.is_masked,
         "base_url": question.base_url,
-        "choice": choice_to_json(choice),
+        "choice": to_builtins(choice),
     }
     found = limited.ask(CHILD, asked, question.pool)
     answer = RenderedAnswer(
@@ -110,7 +109,7 @@ def find_answer(question: ChildQuestion) -> RenderedAnswer:
 
 def find_pane(question: ChildQuestion, choice: AloneChoice) -> str:
     """Return a pane of an answer as HTML, computed at most once while it is kept. Raises `PlaygroundQueryError`."""
-    name, answer = _name_choice(choice_to_json(choice)), _answers.find(question.key)
+    name, answer = _name_choice(to_builtins(choice)), _answers.find(question.key)
     if answer is None or name not in answer.panes:
         answer = ask(question, choice)
     return answer.panes[name]

@@ -1,4 +1,4 @@
-"""The form of the playground for sets: manifests, the objects of a cluster, and how they are pruned or deleted."""
+"""The forms of the playground for sets and for kOps channels: texts, and what is done with them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.requests.options import Propagation
 from applyviz.engine.requests.replacement import read_names
+from applyviz.engine.schema.builtin import RELEASE
+from applyviz.guide.given_channels import ChannelQuery
 from applyviz.guide.given_sets import SetQuery, SetTask
 from applyviz.web.components.propagations import PROPAGATIONS
 from applyviz.web.playground.forms import QuestionForm, make_text
@@ -57,3 +59,19 @@ class SetForm(QuestionForm[SetQuery], PruneFields):
             applyset=chosen["applyset"],
             propagation=Propagation(chosen["propagation"] or Propagation.BACKGROUND.value),
         )
+
+
+class ChannelForm(QuestionForm[ChannelQuery]):
+    """One playground input about a channel."""
+
+    channel = make_text(_("Channel"), 18, required=True)
+    cluster = make_text(_("Live objects"), 18)
+    manifests = make_text(_("Manifests of addons"), 18)
+    kubernetes = forms.CharField(label=_("Kubernetes version"), max_length=63, initial=RELEASE)
+
+    @property
+    def given(self) -> ChannelQuery:
+        """Return the input for the calculation."""
+        chosen = self.cleaned_data
+        texts = {name: chosen[name].replace("\r\n", "\n") for name in ("channel", "manifests", "cluster")}
+        return ChannelQuery(**texts, kubernetes=chosen["kubernetes"])

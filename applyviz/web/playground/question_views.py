@@ -13,10 +13,9 @@ from applyviz.guide import limited
 from applyviz.guide.given import PlaygroundQueryError
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.playground.answers import CHILD
-from applyviz.web.playground.channel_forms import ChannelForm
 from applyviz.web.playground.forms import QuestionForm
+from applyviz.web.playground.question_forms import ChannelForm, SetForm
 from applyviz.web.playground.questions import CHANNELS, SETS, Given, QuestionKind
-from applyviz.web.playground.set_forms import SetForm
 from applyviz.web.playground.visitors import admit, ask_later, find_pool, is_visitor
 from applyviz.workflow.foundation.access import Action
 
