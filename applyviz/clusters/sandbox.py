@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 
 from applyviz import clock
@@ -14,7 +13,7 @@ from applyviz.engine.objects.structs import replace
 from applyviz.records import keyed_hashes
 from applyviz.records.models import Cluster
 from applyviz.sandbox.api.access_reviews import RequestUser
-from applyviz.sandbox.api.http import HttpFace, Response, WatchPart, WatchPosition
+from applyviz.sandbox.api.http import HttpFace
 from applyviz.sandbox.api.server import Sandbox
 from applyviz.sandbox.lifecycle.grace_periods import has_ended
 from applyviz.sandbox.storage.routing import parse_path
@@ -81,29 +80,6 @@ def is_token_of(cluster: Cluster, token: str) -> bool:
     return keyed_hashes.is_same(hash_token(cluster.slug, token), cluster.token_hash)
 
 
-def answer_http(
-    cluster: Cluster, *, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
-) -> Response:
-    """Return the answer of the sandbox's API server to one HTTP request, usually of `kubectl`."""
-    return _open_face(cluster).handle(method, path, query, headers, body)
-
-
-def answer_watch(
-    cluster: Cluster,
-    *,
-    path: str,
-    query: str,
-    headers: Mapping[str, str],
-    position: WatchPosition | None = None,
-    has_bookmark: bool = False,
-) -> WatchPart:
-    """Return a part of a watch: the events since a position, None for the beginning.
-
-    - `has_bookmark`: the part ends with a bookmark if the client asked for bookmarks.
-    """
-    return _open_face(cluster).watch(path, query, headers, position, has_bookmark=has_bookmark)
-
-
 def find_news(cluster: Cluster, path: str, revision: int) -> tuple[bool, int]:
     """Return whether a watch may have events after a revision, and the revision checked; opens nothing sealed."""
     route = parse_path(path)
@@ -117,7 +93,9 @@ def find_news(cluster: Cluster, path: str, revision: int) -> tuple[bool, int]:
     return store.find_news(revision, route.group, route.plural, route.namespace or None)
 
 
-def _open_face(cluster: Cluster) -> HttpFace:
+def open_face(cluster: Cluster) -> HttpFace:
+    """Return the API server of a sandbox over plain HTTP, usually for `kubectl`."""
+
     def _find_user(token: str) -> str | None:
         return "kubectl" if is_token_of(cluster, token) else None
 

@@ -148,9 +148,9 @@ def _sandbox(asked: Asked) -> Act:
     if "position" in content:
         parts = content.pop("position")
         position = WatchPosition(*parts) if parts is not None else None
-        return lambda: msgspec.to_builtins(sandbox.answer_watch(cluster, position=position, **content))
+        return lambda: msgspec.to_builtins(sandbox.open_face(cluster).watch(position=position, **content))
     body = b64decode(content.pop("body"))
-    return lambda: msgspec.to_builtins(sandbox.answer_http(cluster, **content, body=body))
+    return lambda: msgspec.to_builtins(sandbox.open_face(cluster).handle(**content, body=body))
 
 
 def _secret_access(asked: Asked) -> Act:

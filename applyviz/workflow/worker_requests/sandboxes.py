@@ -62,7 +62,7 @@ def answer_kubectl(
     - A web process checks the token and forwards the rest encrypted; the answer is encrypted for this process alone.
     """
     if can_open():
-        return sandbox.answer_http(cluster, method=method, path=path, query=query, headers=headers, body=body)
+        return sandbox.open_face(cluster).handle(method, path, query, headers, body)
     refused = sandboxes.refuse_stranger(cluster, headers)
     if refused is not None:
         return refused
@@ -86,11 +86,9 @@ def answer_watch(
     position: WatchPosition | None = None,
     has_bookmark: bool = False,
 ) -> WatchPart:
-    """Answer a part of a watch, as `answer_kubectl` answers a request; see `clusters.sandbox.answer_watch`."""
+    """Answer a part of a watch, as `answer_kubectl` answers a request; see `HttpFace.watch`."""
     if can_open():
-        return sandbox.answer_watch(
-            cluster, path=path, query=query, headers=headers, position=position, has_bookmark=has_bookmark
-        )
+        return sandbox.open_face(cluster).watch(path, query, headers, position, has_bookmark=has_bookmark)
     refused = sandboxes.refuse_stranger(cluster, headers)
     if refused is not None:
         return refuse_watch(refused)
