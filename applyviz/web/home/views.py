@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django import forms
 from django.http import HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
@@ -9,12 +10,18 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
 from applyviz.web.home.first_steps import present_first_steps
-from applyviz.web.home.forms import ThemeForm
 from applyviz.web.home.pages import present_home
 from applyviz.workflow.foundation.access import Action
 
 HIDDEN = "first-steps"
 YEAR = 365 * 24 * 3600
+
+
+class ThemeForm(forms.Form):
+    """Light or dark, and the page to return to."""
+
+    theme = forms.ChoiceField(choices=[("light", "light"), ("dark", "dark")])
+    next = forms.CharField(required=False, max_length=2000)
 
 
 @requires(Action.VIEW)

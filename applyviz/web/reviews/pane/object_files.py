@@ -1,4 +1,4 @@
-"""The files that an object alone offers: its versions, the bodies of its requests, and the commands.
+"""The files that an object alone offers: its versions, the bodies of its requests, commands, and patches.
 
 Everything is masked: a command with a masked value could not be run, so it is not offered.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from applyviz.engine.planning.conflicts.file_edits import FilePatch
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.web.components.readable_yaml import render_yaml
@@ -37,3 +38,14 @@ def name_file(change: PlannedObject, name: str) -> str:
     """Return the file name for a download: kind and name of the object, and the content."""
     text = f"{change.ref.gvk.kind}-{change.ref.name}-{name}".lower()
     return re.sub(r"[^0-9a-z._-]+", "-", text)[:200]
+
+
+def find_patch(change: PlannedObject, of: str, index: int, option: int) -> FilePatch | None:
+    """Return the patch or None; `option` counts the options of an open field from 1."""
+    if of == "all":
+        return change.patch
+    if of == "answers" and index < len(change.answers):
+        return change.answers[index].patch
+    if of == "open" and index < len(change.open_fields) and 0 < option <= len(change.open_fields[index].options):
+        return change.open_fields[index].options[option - 1].patch
+    return None

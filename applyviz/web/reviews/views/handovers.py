@@ -1,4 +1,7 @@
-"""Moving field ownership: fields that a manifest gives up or takes, and managers whose fields the next plan moves."""
+"""Moving field ownership: fields that a manifest gives up or takes, and managers whose fields the next plan moves.
+
+So does an edit of the last-applied annotation of a live object, by a review of its own.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,16 @@ from applyviz.engine.requests.options import HANDOVER_MANAGER, ApplyMode
 from applyviz.records.models import Plan
 from applyviz.web.components.object_links import link_alone
 from applyviz.web.frame.view_guard import PageRequest
-from applyviz.web.reviews.forms.ownership import FieldsForm, HandOverForm, ManagersForm
+from applyviz.web.reviews.forms.ownership import FieldsForm, HandOverForm, LastAppliedForm, ManagersForm
 from applyviz.web.reviews.pages import ownership_moves as pages
+from applyviz.web.reviews.pages.last_applied import present_last_applied
+from applyviz.web.reviews.pages.sources.found_objects import read_source
 from applyviz.web.reviews.views.plan_guard import requires_plan
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotValidError
-from applyviz.workflow.plans import handovers, live_values, ownership_moves
+from applyviz.workflow.plans import handovers, last_applied, live_values, ownership_moves
+from applyviz.workflow.plans.intake import ReviewInput
 
 
 def _answer(request: PageRequest, template: str, context: dict[str, object]) -> HttpResponse:
@@ -83,3 +89,24 @@ def move_ownership(request: PageRequest, plan: Plan) -> HttpResponse:
         made = ownership_moves.move_ownership(plan, names, moves_own=moves_own, by=request.user, singles=form.kept)
         return redirect("reviews:show-plan", plan.review.number, made.number)
     return _answer(request, "reviews/move_ownership.html", {"page": page, "plan": plan})
+
+
+@requires_plan(Action.WRITE, "GET", "POST")
+def edit_last_applied(request: PageRequest, plan: Plan, position: int) -> HttpResponse:
+    """Show what was last applied; an edited text opens a review that sets it."""
+    access.require(request.user, Action.WRITE, access.scopes_of(plan.review))
+    change = live_values.read_change(plan, position)
+    page = present_last_applied(change)
+    form = LastAppliedForm(request.POST or None, initial={"text": page.text})
+    context: dict[str, object] = {"form": form, "page": page, "back_url": link_alone(plan, position)}
+    if request.method == "POST" and not page.why and form.is_valid():
+        source = read_source(ReviewInput(text=form.cleaned_data["text"]), by=request.user)
+        if source.can_be_planned:
+            try:
+                review = last_applied.open_review(plan, change, source.bundle, source.files, by=request.user)
+            except NotValidError as error:
+                form.add_error("text", str(error))
+            else:
+                return redirect("reviews:show-review", review.number)
+        context["problems"] = source.problems
+    return render(request, "reviews/last_applied.html", context, status=422 if request.method == "POST" else 200)

@@ -15,7 +15,7 @@ from applyviz.web.components.object_links import link_change
 from applyviz.web.frame.view_guard import PageRequest
 from applyviz.web.reviews.forms.resolutions import EverywhereForm, MixedForm
 from applyviz.web.reviews.pages.resolution_preview import present_preview, present_unresolved
-from applyviz.web.reviews.pane.file_patches import find_patch
+from applyviz.web.reviews.pane.object_files import find_patch
 from applyviz.web.reviews.pane.resolutions import present_conflicts
 from applyviz.web.reviews.views.plan_guard import require_latest, requires_plan
 from applyviz.workflow.foundation.access import Action

@@ -1,4 +1,4 @@
-"""Forms of repository credentials; a secret can only be written."""
+"""Forms of repository credentials and of push webhooks; a secret can only be written."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from django import forms
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
+from applyviz.records.git_enums import ForgeKind
 from applyviz.records.models import Team
 from applyviz.web.components.forms import offer_choices
 from applyviz.workflow.foundation.access import Visitor
@@ -115,3 +116,15 @@ class TryCredentialForm(forms.Form):
     """The repository to test a credential with."""
 
     repository = forms.CharField(label=_("Repository"), required=False, max_length=1000, widget=forms.TextInput(_CODE))
+
+
+class PushWebhookForm(forms.Form):
+    """A new push webhook."""
+
+    repository = forms.CharField(
+        label=_("Repository"),
+        max_length=1000,
+        widget=forms.TextInput({"spellcheck": "false", "autocomplete": "off", "class": "code"}),
+        help_text=_("The address as reviews fetch it, such as https://github.com/owner/repository."),
+    )
+    forge = forms.ChoiceField(label=_("Git host"), choices=ForgeKind.choices)

@@ -11,7 +11,7 @@ from applyviz.records.git_enums import IdentityKind
 from applyviz.web.components.commit_identities import IdentityForm
 from applyviz.web.components.forms import show_refusal
 from applyviz.web.frame.view_guard import PageRequest, requires
-from applyviz.web.settings.views.account_pages import render_person
+from applyviz.web.settings.views.people import render_person
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import WorkflowError
 from applyviz.workflow.people import commit_identities, teams

@@ -14,7 +14,7 @@ from applyviz.records.models import PushWebhook
 from applyviz.web.components.forms import show_refusal
 from applyviz.web.components.pagers import ListPage, cut_page
 from applyviz.web.frame.view_guard import PageRequest, requires
-from applyviz.web.settings.forms.push_webhooks import PushWebhookForm
+from applyviz.web.settings.forms.repositories import PushWebhookForm
 from applyviz.web.settings.pages.push_webhooks import present_deliveries, present_webhook
 from applyviz.web.settings.views.settings_page import render_settings
 from applyviz.workflow.following import push_webhooks
