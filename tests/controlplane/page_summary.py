@@ -291,12 +291,19 @@ def _has_record(obj: JSONValue) -> bool:
     return LAST_APPLIED in get_at(obj, ("metadata", "annotations"), {})
 
 
+def _is_owned(obj: JSONValue) -> bool:
+    return bool(get_at(obj, ("metadata", "managedFields")))
+
+
 def judge_line(pages: Pages, line: str, all_told: list[Told]) -> None:
     """One line of the impact."""
     new, restarted = ([told for told in all_told if told.restarts and told.is_new is one] for one in (True, False))
     checks: dict[str, Callable[[re.Match[str]], bool]] = {
         r"Field ownership of (\d+) objects? migrates from (.+) first, which changes no values": lambda m: (
             int(m[1]) == max(_lost_owner(all_told, name) for name in m[2].split(", "))
+        ),
+        r"(\d+) objects? ha(?:s|ve) no field owners: .+ fields get one first, which changes no values": lambda m: (
+            int(m[1]) == sum(not _is_owned(told.before) and _is_owned(told.after) for told in all_told)
         ),
         r"The last-applied annotation of (\d+) objects? is removed: a later client-side apply keeps what it drops": (
             lambda m: int(m[1]) == sum(_has_record(told.before) and not _has_record(told.after) for told in all_told)

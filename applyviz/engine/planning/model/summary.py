@@ -14,6 +14,7 @@ from applyviz.engine.explain.reasons import Reason
 from applyviz.engine.objects.golang import read_digits
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
+from applyviz.engine.ownership.managed_fields import find_entries
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.model.resources import ResourceSum, sum_resources
 from applyviz.engine.references.pods import POD_SPECS
@@ -54,6 +55,7 @@ class PlanSummary(Struct, frozen=True):
 
     - `stopped`: workloads without a pod in between; `deleted` and `scaled_down`: those without one afterwards.
     - `records_removed`: objects that lose their last-applied annotation.
+    - `ownership_starts`: objects without field owners whose last-applied fields get one.
     - `unmatched`: names to replace that match no object of the manifests; `unmatched_left_out`: names to leave out.
     - `pending`: restarts of blocked objects, which happen once their conflicts are resolved.
     """
@@ -67,6 +69,7 @@ class PlanSummary(Struct, frozen=True):
     ownership_moves: int = 0
     moves_from: tuple[str, ...] = ()
     records_removed: int = 0
+    ownership_starts: int = 0
     resources: tuple[ResourceSum, ...] = ()
     unmatched: tuple[str, ...] = ()
     unmatched_left_out: tuple[str, ...] = ()
@@ -133,14 +136,21 @@ def _is_scaled_down(change: PlannedObject) -> bool:
 
 
 def _list_moves(changes: Iterable[PlannedObject]) -> Iterator[tuple[str, ...]]:
-    """Yield the field managers from which the apply of each object takes ownership."""
+    """Yield the field managers from which the apply of each object takes ownership.
+
+    - A handover alone takes none, nor does an apply that drops last-applied only to write it again.
+    """
     for change in changes:
-        for request in change.requests:
-            if moves_ownership(request):
-                found = request.placeholders
-                names = [name for p in found for name in (*(p.managers or ()), *(one.manager for one in p.taken))]
-                if names or not any(p.handed for p in found):  # a handover alone migrates no ownership
-                    yield tuple(dict.fromkeys(names))
+        for request in filter(moves_ownership, change.requests):
+            found = request.placeholders
+            names = [name for p in found for name in (*(p.managers or ()), *(one.manager for one in p.taken))]
+            if names:
+                yield tuple(dict.fromkeys(names))
+
+
+def _starts_ownership(change: PlannedObject) -> bool:
+    """Return whether fields of the live object get an owner although it has none."""
+    return not find_entries(change.versions.live or {}) and any(map(moves_ownership, change.requests))
 
 
 def _list_as_written(refs: Iterable[ObjectRef], options: ApplyOptions) -> Iterator[ObjectRef]:
@@ -168,6 +178,7 @@ def summarize(changes: Iterable[PlannedObject], options: ApplyOptions | None = N
         ownership_moves=len(moves),
         moves_from=tuple(dict.fromkeys(name for names in moves for name in names)),
         records_removed=sum(any(f.reason is Reason.LAST_APPLIED_REMOVED for f in c.fields) for c in changes),
+        ownership_starts=sum(map(_starts_ownership, changes)),
         resources=sum_resources(changes),
         unmatched=list_unmatched((*chosen.replacement.kinds, *chosen.replacement.objects), named),
         unmatched_left_out=list_unmatched(chosen.left_out, (*named, *_list_as_written(named, chosen))),

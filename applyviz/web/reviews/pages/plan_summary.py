@@ -156,7 +156,14 @@ def _describe_moves(summary: PlanSummary, mode: str) -> Iterator[str]:
                 "Field ownership of %(n)d objects moves back from server-side apply by %(managers)s",
                 count,
             )
-        yield text % {"n": count, "managers": ", ".join(summary.moves_from) or _("last-applied")}
+        yield text % {"n": count, "managers": ", ".join(summary.moves_from)}
+    if started := summary.ownership_starts:
+        text = ngettext(
+            "%(n)d object has no field owners: its last-applied fields get one first, which changes no values",
+            "%(n)d objects have no field owners: their last-applied fields get one first, which changes no values",
+            started,
+        )
+        yield text % {"n": started}
     if removed := summary.records_removed:
         text = ngettext(
             "The last-applied annotation of %(n)d object is removed: a later client-side apply keeps what it drops",

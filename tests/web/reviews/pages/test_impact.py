@@ -21,6 +21,7 @@ IMPACT = PlanSummary(
     images=(ImageChange(WEB, "main", "web:1", "web:2"),),
     ownership_moves=3,
     moves_from=("kubectl-client-side-apply",),
+    ownership_starts=2,
     records_removed=3,
 )
 LINES = (
@@ -29,6 +30,7 @@ LINES = (
     "2 pods restart: Deployment/web",
     "1 image changes",
     "Field ownership of 3 objects migrates from kubectl-client-side-apply first, which changes no values",
+    "2 objects have no field owners: their last-applied fields get one first, which changes no values",
     "The last-applied annotation of 3 objects is removed: a later client-side apply keeps what it drops",
 )
 
@@ -47,11 +49,11 @@ def test_strip_counts_the_lines_that_it_has_no_room_for():
     plan = make_plan(IMPACT)
     context = SimpleNamespace(plan=plan, is_complete=True)
 
-    assert _describe_impact(context) == (*LINES[:3], "3 more")
+    assert _describe_impact(context) == (*LINES[:3], "4 more")
     strip = Strip((), "", _describe_impact(context), "", RiskCounts(0, 0, 0, 0), "")
     assert (
         strip.impact_text
-        == "Downtime: Deployment/web · Scaled to 0: Deployment/web · 2 pods restart: Deployment/web · 3 more"
+        == "Downtime: Deployment/web · Scaled to 0: Deployment/web · 2 pods restart: Deployment/web · 4 more"
     )
 
     context.plan = make_plan(PlanSummary())
