@@ -34,7 +34,7 @@ from applyviz.engine.risks.kept_values import (
 )
 from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskLevel, RiskSubject, Templates
 from applyviz.engine.risks.rules import rule
-from applyviz.engine.risks.walking import field_path, list_at, map_at, position_of, respell, root_of
+from applyviz.engine.risks.walking import field_path, keep_readable, list_at, map_at, position_of, respell, root_of
 from applyviz.engine.schema.walk import MISSING, find_value
 
 # The fields of a pod template that a suspended Job may change before its first start: scheduling and resources.
@@ -114,7 +114,7 @@ def _sealed(live: JSONObject, result: JSONObject) -> Iterator[Place]:
 
 
 def _without(value: JSONValue, *names: str) -> JSONValue:
-    """Return a map without some of its fields; a value of another type, which the server refuses, is unchanged."""
+    """Return a map without some of its fields; a value of another type is unchanged."""
     return {k: v for k, v in value.items() if k not in names} if isinstance(value, Mapping) else value
 
 
@@ -327,9 +327,10 @@ def _comes_back(gvk: GroupVersionKind, live: JSONObject, merged: JSONObject, whe
 
 
 def _is_null_again(gvk: GroupVersionKind, live: JSONObject, merged: JSONObject, where: PlainPath) -> bool:
-    """Return whether a merge sets a field to null that gets its live value again."""
+    """Return whether a merge sets a field, or what holds it, to null, and the field gets its live value again."""
     path = tuple(map(str, where))
-    return get_at(merged, path, ABSENT) is None and _comes_back(gvk, live, merged, path)
+    is_null = any(get_at(merged, path[:end], ABSENT) is None for end in range(1, len(path) + 1))
+    return is_null and _comes_back(gvk, live, merged, path)
 
 
 def _without_empty(value: JSONValue, live: JSONValue, *, is_entry: bool = False) -> Any:
@@ -383,7 +384,9 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
     if live is None or result is None or subject.manifest is None or subject.is_accepted:
         return
     is_unanswered, kind = subject.is_merge_only or subject.after is None, subject.ref.gvk.kind
-    result = respell((subject.merged if is_unanswered else None) or result, live, root_of(subject))
+    root = root_of(subject)
+    result = keep_readable(subject.merged or result, live, root) if is_unanswered else result
+    result = respell(result, live, root)
     found = _find_unanswered(subject, live, result) if is_unanswered else _list_fixed(subject, live, result)
     for where in found:
         if where in _CONTAINERS:

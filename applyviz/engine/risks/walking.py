@@ -7,6 +7,7 @@ are looked up by the plain path.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from applyviz.engine.diff.structural import is_same_at
@@ -149,3 +150,19 @@ def respell(value: JSONValue, live: JSONValue, root: Node | None, path: FieldPat
         known = [respell(v, old, root, (*path, index(n))) for n, (v, old) in enumerate(pairs)]
         return [*known, *value[len(known) :]]
     return live if is_same_at(root, path, value, live) else value
+
+
+def keep_readable(value: JSONValue, live: JSONValue, node: Node | None) -> Any:
+    """Return a version of an object without what a server cannot read, so that only the rest is compared with live.
+
+    - Left out are fields that the schema does not declare; what is no map or list where live has one is as live.
+    """
+    if isinstance(value, Mapping) and isinstance(live, Mapping | None):
+        old = live or {}
+        is_closed = node is not None and bool(node.properties) and not node.preserves_unknown and not node.additional
+        kept = (n for n in value if not is_closed or n in old or node is None or node.has_field(n))
+        return {n: keep_readable(value[n], old.get(n), node.child(n) if node is not None else None) for n in kept}
+    if isinstance(value, list) and isinstance(live, list | None):
+        entries = node.items if node is not None else None
+        return [keep_readable(item, old, entries) for item, old in zip_longest(value, (live or ())[: len(value)])]
+    return live if value is not None and isinstance(live, Mapping | list) else value

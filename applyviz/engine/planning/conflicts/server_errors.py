@@ -21,6 +21,7 @@ from applyviz.engine.objects.golang import read_digits
 from applyviz.engine.objects.structs import replace
 from applyviz.engine.objects.values import JSONValue, get_at
 
+_UNREAD = ("unknown field", "duplicate field")
 _STRICT = re.compile(r'(?:unknown|duplicate) field "((?:[^"\\]|\\.)*)"')
 _UNREADABLE = re.compile(r"cannot unmarshal (\S++).*? into Go struct field (\w*+)\.(\S++) of type \S")
 _TYPED = re.compile(r"^(?:.*\): )?\s*(\.\S(?:[^:\[]|\[(?:[^]\"]|\"(?:[^\"\\]|\\.)*\")*\])*): (.+)$")
@@ -38,6 +39,11 @@ class ServerError(Struct, frozen=True):
     field: str
     message: str
     position: SourcePosition = SourcePosition()
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether strict validation does not read the field: no rule of the kind was asked."""
+        return self.message in _UNREAD
 
 
 def read_server_errors(message: str, answer: Answer | None = None) -> tuple[ServerError, ...]:

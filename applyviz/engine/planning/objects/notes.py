@@ -162,7 +162,7 @@ def add_notes(
         dry_run_answer=change.certainty_reason,
         is_refused=change.operation is Operation.ERROR,
         is_merge_only=change.operation in UNPLANNED,
-        refused_fields=tuple(error.field for error in change.server_errors),
+        refused_fields=tuple(error.field for error in change.server_errors if not error.is_strict),
         is_unchanged=change.operation is Operation.UNCHANGED,
         is_forced=is_forced(change),
         is_accepted=change.operation is Operation.UPDATE and change.certainty is Certainty.CONFIRMED,
