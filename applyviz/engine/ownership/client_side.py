@@ -23,6 +23,7 @@ from applyviz.engine.ownership.managed_fields import APPLY, UPDATE, Managed, enc
 from applyviz.engine.schema.model import KindSchema
 
 _ANNOTATION: Final = from_paths([LAST_APPLIED_PATH])
+_ALL_ANNOTATIONS: Final = from_paths([LAST_APPLIED_PATH, LAST_APPLIED_PATH[:-1]])
 _NOTHING: Final = object()
 # These write more than what was applied: they give up the last-applied fields and what the manifest sets, no others.
 _IN_PART: Final = (BEFORE_FIRST_APPLY, "kubectl-edit")
@@ -70,7 +71,8 @@ def take_over(
     """Return managedFields of the object after the fields of these Update managers moved to `manager`.
 
     - The manager `kubectl` then owns the last-applied annotation alone, so that its apply drops it: otherwise the
-      server would write the preconditions of the reviewed request into it. A write after the apply puts it back.
+      server would write the preconditions of the reviewed request into it. A write after the apply puts it back, which
+      must not conflict with who owned the annotations as a whole: without another one, they are gone in between.
     - Raises `OwnershipError` if an entry that must be merged cannot be read.
     """
     entries = [render_entry(entry) for entry in find_entries(live) or ()]
@@ -79,8 +81,10 @@ def take_over(
             entries = _split(entries, name, manager, last_applied or {})
         else:
             entries = migrate.upgrade({"metadata": {"managedFields": entries}}, manager=manager, csa_managers=[name])
-    if manager == KUBECTL and LAST_APPLIED in (find_annotations(live) or {}):
-        entries = _claim_annotation(entries, manager, str(live.get("apiVersion") or ""))
+    annotations = find_annotations(live) or {}
+    if manager == KUBECTL and LAST_APPLIED in annotations:
+        claimed = _ANNOTATION if len(annotations) > 1 else _ALL_ANNOTATIONS
+        entries = _claim_annotation(entries, manager, str(live.get("apiVersion") or ""), claimed)
     return entries
 
 
@@ -199,10 +203,10 @@ def _split(entries: list[MutableObject], name: str, manager: str, last_applied: 
     return kept
 
 
-def _claim_annotation(entries: list[MutableObject], manager: str, api_version: str) -> list[MutableObject]:
-    kept = [
-        rest for entry in entries for rest in ([entry] if entry.get("subresource") else _without(entry, _ANNOTATION))
-    ]
+def _claim_annotation(
+    entries: list[MutableObject], manager: str, api_version: str, claimed: FieldSet
+) -> list[MutableObject]:
+    kept = [rest for entry in entries for rest in ([entry] if entry.get("subresource") else _without(entry, claimed))]
     return _join(kept, manager, _ANNOTATION, api_version)
 
 

@@ -384,22 +384,3 @@ def test_summary_says_from_whom_ownership_moves():
 
     assert (summary.ownership_moves, summary.moves_from) == (1, ("kubectl-client-side-apply",))
     assert summarize([Box().plan_one(AFTER)]).ownership_moves == 0
-
-
-@pytest.mark.parametrize("manager", ["kubectl", "applyviz"])
-def test_summary_of_an_object_without_owners_says_that_it_gets_one(manager):
-    box = made_client_side(CONFIG)
-    set_by_hand(box, {"metadata": {"managedFields": [{}]}})
-
-    summary = summarize([box.plan_one(CHANGED, options(manager))])
-
-    assert (summary.ownership_starts, summary.ownership_moves) == (1, 0)
-
-
-def test_summary_names_no_move_where_last_applied_is_only_written_again():
-    box = made_client_side(CONFIG)
-    box.apply(CONFIG, options("kubectl"))
-
-    summary = summarize([box.plan_one(CHANGED, options("kubectl"))])
-
-    assert (summary.ownership_starts, summary.ownership_moves) == (0, 0)
