@@ -34,7 +34,17 @@ from applyviz.engine.risks.kept_values import (
 )
 from applyviz.engine.risks.model import Facts, Risk, RiskKind, RiskLevel, RiskSubject, Templates
 from applyviz.engine.risks.rules import rule
-from applyviz.engine.risks.walking import field_path, keep_readable, list_at, map_at, position_of, respell, root_of
+from applyviz.engine.risks.walking import (
+    field_path,
+    fill_entries,
+    fill_from_live,
+    keep_readable,
+    list_at,
+    map_at,
+    position_of,
+    respell,
+    root_of,
+)
 from applyviz.engine.schema.walk import MISSING, find_value
 
 # The fields of a pod template that a suspended Job may change before its first start: scheduling and resources.
@@ -297,16 +307,6 @@ def _list_fixed(subject: RiskSubject, live: JSONObject, result: JSONObject) -> l
     return list(dict.fromkeys((*_changes(subject, live, result), *_custom(subject, live, result))))
 
 
-def _fill(result: JSONValue, live: JSONValue) -> Any:
-    """Return a merge with what only live has: a server defaults what a merge lacks."""
-    if isinstance(result, Mapping) and isinstance(live, Mapping):
-        filled = {name: _fill(value, live[name]) if name in live else value for name, value in result.items()}
-        return {**live, **filled}
-    if isinstance(result, list) and isinstance(live, list) and len(result) == len(live):
-        return [_fill(item, old) for item, old in zip(result, live, strict=True)]
-    return result
-
-
 def _is_named(where: PlainPath, named: str) -> bool:
     """Return whether the field that a server names is this one, or above or below it.
 
@@ -357,10 +357,11 @@ def _find_differing(subject: RiskSubject, live: JSONObject, merged: JSONObject) 
     - A field that the merge drops counts only if the server refuses it, and nothing else explains the refusal; one
       that gets its live value again, as a default, does not.
     """
-    filled = _list_fixed(subject, live, _fill(merged, live))
+    filled = _list_fixed(subject, live, fill_from_live(merged, live))
     changed = [where for where in filled if not _is_null_again(subject.ref.gvk, live, merged, where)]
     named = [r for r in subject.refused_fields if not any(_is_named(where, r) for where in changed)]
-    dropped = (where for where in _list_fixed(subject, live, merged) if where not in changed)
+    plain = _list_fixed(subject, live, fill_entries(merged, live)) or _list_fixed(subject, live, merged)
+    dropped = (where for where in plain if where not in changed)
     dropped = (where for where in dropped if not _comes_back(subject.ref.gvk, live, merged, tuple(map(str, where))))
     return [*changed, *(where for where in dropped if any(_is_named(where, r) for r in named))]
 
@@ -368,7 +369,7 @@ def _find_differing(subject: RiskSubject, live: JSONObject, merged: JSONObject) 
 def _find_in_containers(subject: RiskSubject, live: JSONObject, result: JSONObject, where: PlainPath) -> Iterator[Risk]:
     """Yield the fields of the containers of a Pod that differ; what the merge drops counts if nothing else differs."""
     wanted, had, now = (get_at(obj, tuple(map(str, where))) for obj in (subject.manifest, live, result))
-    changed = list_container_fields(wanted, had, _fill(now, had), where)
+    changed = list_container_fields(wanted, had, fill_from_live(now, had), where)
     for one in changed if changed != [where] else list_container_fields(wanted, had, now, where):
         at = name_containers(subject.manifest, one)
         facts = {"field": render_path(at).removeprefix("."), "kind": "Pod"}

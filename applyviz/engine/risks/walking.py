@@ -166,3 +166,20 @@ def keep_readable(value: JSONValue, live: JSONValue, node: Node | None) -> Any:
         entries = node.items if node is not None else None
         return [keep_readable(item, old, entries) for item, old in zip_longest(value, (live or ())[: len(value)])]
     return live if value is not None and isinstance(live, Mapping | list) else value
+
+
+def fill_from_live(result: JSONValue, live: JSONValue) -> Any:
+    """Return a merge with what only live has: a server defaults what a merge lacks."""
+    if isinstance(result, Mapping) and isinstance(live, Mapping):
+        filled = {name: fill_from_live(value, live[name]) if name in live else value for name, value in result.items()}
+        return {**live, **filled}
+    if isinstance(result, list) and isinstance(live, list) and len(result) == len(live):
+        return [fill_from_live(item, old) for item, old in zip(result, live, strict=True)]
+    return result
+
+
+def fill_entries(result: JSONValue, live: JSONValue) -> Any:
+    """Return a merge whose entries of lists have what only those of live have."""
+    if isinstance(result, Mapping) and isinstance(live, Mapping):
+        return {name: fill_entries(value, live.get(name)) for name, value in result.items()}
+    return fill_from_live(result, live)

@@ -87,3 +87,13 @@ def test_default_below_a_section_that_is_null_does_not_change():
     change = box.plan_one(VOLUME % "{}", options)
 
     assert [risk.facts["field"] for risk in change.risks if risk.kind is IMMUTABLE_FIELD] == ["spec.nfs"]
+
+
+@pytest.mark.parametrize("mode", ApplyMode)
+def test_defaults_of_list_entries_are_no_change_beside_a_refused_field(mode):
+    options, box = ApplyOptions(mode=mode), Box()
+    box.apply(SET % ("", ""), options)
+
+    change = box.plan_one((SET % ("", "")).replace("matchLabels: {app: s}", "matchLabels: {}"), options)
+
+    assert [risk.facts["field"] for risk in change.risks if risk.kind is IMMUTABLE_FIELD] == ["spec.selector"]
