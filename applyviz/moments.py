@@ -9,7 +9,7 @@ Outside of a moment nothing is kept, and none outlives its block. There are two:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar, cast
@@ -17,6 +17,7 @@ from typing import Any, TypeVar, cast
 from django.db import connection
 from msgspec import Struct, field
 
+K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 _READING = ("SELECT ", "SAVEPOINT ", "RELEASE SAVEPOINT ")
 
@@ -91,6 +92,14 @@ def read_once(key: Hashable, read: Callable[[], T]) -> T:
     return cast(T, moment.kept[key])
 
 
+def read_on_page(key: Hashable, read: Callable[[], T]) -> T:
+    """Return what `read` returns, read once while a page is shown; read now for a use case.
+
+    - For what must not be kept by a use case, such as that something does not exist yet.
+    """
+    return read_once(key, read) if is_within() else read()
+
+
 def find(key: Hashable) -> Any:
     """Return what is kept under a key; None when nothing is, and outside a moment."""
     moment = _moment.get()
@@ -102,3 +111,17 @@ def keep(key: Hashable, answer: object) -> None:
     moment = _moment.get()
     if moment is not None:
         moment.kept[key] = answer
+
+
+def read_together(name: str, keys: Iterable[K], read: Callable[[list[K]], Mapping[K, T]]) -> None:
+    """Keep, while a page is shown, the answers to one question about many things, read with one call.
+
+    - `read` returns the answer for each key that it gets; `(name, key)` is the key under which an answer is kept.
+    - One alone is read when it is asked for.
+    """
+    moment = _moment.get()
+    if moment is None or not moment.is_page:
+        return
+    missing = [key for key in dict.fromkeys(keys) if (name, key) not in moment.kept]
+    if len(missing) > 1:
+        moment.kept.update({(name, key): answer for key, answer in read(missing).items()})

@@ -42,6 +42,29 @@ def test_nothing_is_kept_outside_a_moment():
     assert (first, second, moments.find("kept")) == (None, 2, None)
 
 
+@pytest.mark.django_db
+def test_what_many_are_asked_is_read_with_one_call_on_a_page_only():
+    asked = []
+
+    def read(missing: list[int]) -> dict[int, int]:
+        asked.append(missing)
+        return {key: -key for key in missing}
+
+    moments.read_together("a", [1, 2], read)
+    with moments.until_written():
+        moments.read_together("a", [1, 2], read)
+        unkept = moments.find(("a", 1)), moments.read_on_page("b", lambda: 1), moments.read_on_page("b", lambda: 2)
+    with moments.at_one_moment():
+        moments.read_together("a", [1], read)  # one alone is read when it is asked for
+        moments.keep(("a", 2), 5)
+        moments.read_together("a", [1, 2, 3], read)
+        found = [moments.read_once(("a", key), lambda: None) for key in (1, 2, 3)]
+        kept = moments.read_on_page("b", lambda: 1), moments.read_on_page("b", lambda: 2)
+
+    assert (asked, found) == ([[1, 3]], [-1, 5, -3])
+    assert (unkept, kept) == ((None, 1, 2), (1, 1))
+
+
 def test_moment_that_fails_keeps_nothing():
     def fail() -> None:
         raise ValueError("x")

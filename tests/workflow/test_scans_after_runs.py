@@ -8,7 +8,7 @@ import pytest
 from applyviz.engine.objects.exchange import Request
 from applyviz.records.enums import FindingSort
 from applyviz.records.models import ClusterScan, LiveFinding
-from applyviz.workflow.live import scans
+from applyviz.workflow.live import scan_lists, scans
 from tests.shared_stories import share_story
 from tests.stories import SETTINGS, config_map
 
@@ -135,10 +135,10 @@ def test_object_that_cannot_be_read_is_not_missing(team):
 def test_pages_show_the_scan_of_everything_and_no_run_that_was_looked_at(team):
     whole = scans.find_last(team.cluster, for_user=team.alice)
     run = team.apply(config_map(a="2"))
-    later = scans.find_later_run(team.cluster)
+    later = scan_lists.find_later_runs([team.cluster]).get(team.cluster.pk)
     look_after_run(team)
 
-    assert (later, scans.find_later_run(team.cluster)) == (run, None)
+    assert (later, scan_lists.find_later_runs([team.cluster]).get(team.cluster.pk)) == (run, None)
     assert scans.find_last(team.cluster, for_user=team.alice) == whole
 
 

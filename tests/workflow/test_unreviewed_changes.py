@@ -19,7 +19,7 @@ from applyviz.records.models import AuditEntry, ClusterScan, LiveFinding
 from applyviz.workflow import runs
 from applyviz.workflow.audit import chain
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError
-from applyviz.workflow.live import adoption, inventory, scans
+from applyviz.workflow.live import adoption, inventory, scan_lists, scans
 from applyviz.workflow.live.drift import find_drift
 from applyviz.workflow.plans import planner
 from tests.builders import make_person
@@ -333,5 +333,5 @@ def test_run_makes_the_last_look_old(team, settings):
     run = team.apply(config_map(a="2"))
 
     assert calm == 0
-    assert scans.find_later_run(team.cluster) == run
+    assert scan_lists.find_later_runs([team.cluster]).get(team.cluster.pk) == run
     assert scans.request_due(now=scan.created_at) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from django.db.models import Q
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from msgspec import Struct
@@ -201,7 +202,9 @@ def present_home(person: Person) -> Home:
     """Return the home page."""
     mine, others = _present_waiting(person)
     found = runs.list_runs(for_user=person)
-    running = add_progress(present_runs(found.filter(state__in=RunState.unfinished()), for_user=person))
+    last = found.exclude(state__in=RunState.unfinished()).values("pk")[:RUNS_SHOWN]
+    shown = present_runs(found.filter(Q(state__in=RunState.unfinished()) | Q(pk__in=last)), for_user=person)
+    running = add_progress([row for row in shown if not row.is_finished])
     is_planning = any(w.review.status in (ReviewStatus.READING, ReviewStatus.PLANNING) for w in others)
     return Home(
         emergency=_present_emergency(person),
@@ -209,7 +212,7 @@ def present_home(person: Person) -> Home:
         clusters=present_health(person),
         others=tuple(others),
         running=running,
-        last=present_runs(found.exclude(state__in=RunState.unfinished())[:RUNS_SHOWN], for_user=person),
+        last=tuple(row for row in shown if row.is_finished),
         can_write=access.can(person, Action.WRITE),
         is_moving=bool(running) or is_planning,
     )

@@ -29,6 +29,7 @@ from applyviz.workflow.policies import PolicyRules, risks
 
 PLAN_ITSELF = -1
 """The position of a risk of the whole plan (`OpenRisk`)."""
+_OF_PLANS = "acknowledgments of plan"
 
 
 def find_kinds(risks: Iterable[Risk]) -> tuple[RiskKind, ...]:
@@ -66,7 +67,26 @@ def list_acknowledgments(plan: Plan) -> list[Acknowledgment]:
     - Those of a later plan are no part of what was known about this one.
     """
     rows = Acknowledgment.objects.filter(review=plan.review_id, plan__number__lte=plan.number, withdrawn_at=None)
-    return row_macs.keep_genuine(rows.select_related("by", "plan"))
+    rows = rows.select_related("by", "plan")
+    return list(moments.read_on_page((_OF_PLANS, plan.pk), lambda: tuple(row_macs.keep_genuine(rows))))
+
+
+def read_together(plans: Iterable[Plan]) -> None:
+    """Read the acknowledgments of many plans with one statement, for what the page asks about each of them."""
+    by_id = {plan.pk: plan for plan in plans}
+
+    def read(missing: list[int]) -> dict[int, tuple[Acknowledgment, ...]]:
+        chosen = [by_id[pk] for pk in missing]
+        rows = Acknowledgment.objects.filter(review__in={plan.review_id for plan in chosen}, withdrawn_at=None)
+        of_review: dict[int, list[Acknowledgment]] = {}
+        for one in row_macs.keep_genuine(rows.select_related("by", "plan")):
+            of_review.setdefault(one.review_id, []).append(one)
+        return {
+            plan.pk: tuple(one for one in of_review.get(plan.review_id, ()) if one.plan.number <= plan.number)
+            for plan in chosen
+        }
+
+    moments.read_together(_OF_PLANS, by_id, read)
 
 
 def list_identities(rows: Iterable[Acknowledgment]) -> set[tuple[str, str, str]]:

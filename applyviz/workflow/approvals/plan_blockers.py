@@ -161,8 +161,7 @@ def list_unsafe(
     plans: Collection[Plan], policy_of: PolicyOf, hidden_of: HiddenOf
 ) -> dict[int, tuple[PlanBlocker, ...]]:
     """Return what `find_unsafe` returns, for many plans by their ids."""
-    if len(plans) > 1:
-        commit_people.read_ranges(plans)
+    commit_people.read_together(plans)
     unfinished = {plan.pk: tuple(_find_unfinished(plan)) for plan in plans if plan.state != PlanState.COMPLETE}
     made = [plan for plan in plans if plan.pk not in unfinished]
     if not made:
@@ -235,10 +234,7 @@ def find_objections(plan: Plan) -> tuple[ChangesRequested, ...]:
 
 def _list_objections(plans: Collection[Plan]) -> dict[int, tuple[ChangesRequested, ...]]:
     asked = [plan for plan in plans if plan.digest and plan.state == PlanState.COMPLETE]
-    if len(asked) > 1:
-        rows = ChangeRequest.objects.filter(plan__review__in={p.review_id for p in asked})
-        with_requests = set(rows.values_list("plan__review_id", flat=True))
-        asked = [plan for plan in asked if plan.review_id in with_requests]
+    _count_requests_together(asked)
     return {plan.pk: find_objections(plan) for plan in asked}
 
 
@@ -269,6 +265,19 @@ def _count_requests(plan: Plan) -> tuple[int, int]:
     key = ("number of change requests of plan", plan.pk)
     recorded, stored = moments.read_once(key, lambda: _REQUESTS.ask(plan.review_id)[0])
     return recorded or 0, stored or 0
+
+
+def _count_requests_together(plans: Iterable[Plan]) -> None:
+    """Count the change requests of many plans with one statement, while a page is shown."""
+    review_of = {plan.pk: plan.review_id for plan in plans}
+
+    def read(missing: list[int]) -> dict[int, tuple[int | None, int | None]]:
+        rows = Review.objects.filter(pk__in={review_of[pk] for pk in missing})
+        counted = rows.values_list("pk", *rare_rows.count_change_requests(""))
+        found = {review: (recorded, stored) for review, recorded, stored in counted}
+        return {pk: found[review_of[pk]] for pk in missing}
+
+    moments.read_together("number of change requests of plan", review_of, read)
 
 
 def _find_removed(plan: Plan) -> tuple[str, ...]:

@@ -13,12 +13,19 @@ from msgspec import Struct
 from applyviz.records.enums import PlanState, ReviewState, ReviewStatus, RunState
 from applyviz.records.models import ApplyRun, Plan
 from applyviz.workflow import policies
-from applyviz.workflow.approvals import acknowledgments, next_steps, plan_blockers, quorum, requested_reviewers
+from applyviz.workflow.approvals import (
+    acknowledgments,
+    next_steps,
+    plan_blockers,
+    quorum,
+    requested_reviewers,
+    viewed_objects,
+)
 from applyviz.workflow.approvals.next_steps import NextStep, Reader
 from applyviz.workflow.approvals.quorum import Quorum
 from applyviz.workflow.approvals.requested_reviewers import RequestedReviewer
 from applyviz.workflow.clusters import states
-from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation import access, plan_rows
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.blockers import (
     AppliedElsewhere,
@@ -156,6 +163,7 @@ def list_outlines(plans: Iterable[Plan]) -> dict[int, PlanOutline]:
     if not undecided:
         return found
     policy_of, agreed = policies.find_policies(undecided), quorum.find_agreed(undecided)
+    acknowledgments.read_together(undecided if agreed else ())
     risks_of = {plan.pk: acknowledgments.find_open(plan) for plan in undecided if plan.pk in agreed}
     blockers = _list_blockers(undecided, policy_of, risks_of)
     for plan in undecided:
@@ -219,12 +227,23 @@ def _find_facts(
     )
 
 
+def _read_together(plans: Collection[Plan], reader: Person) -> None:
+    """Read what the facts of many plans rest on, in a number of statements that does not grow with them."""
+    plan_rows.read_together(plan for plan in plans if plan.state == PlanState.COMPLETE)
+    access.read_scopes((plan.review for plan in plans), reader)
+    quorum.read_involved(plans)
+    acknowledgments.read_together(plans)
+    viewed_objects.read_together(plans, by=reader)
+    requested_reviewers.read_together(plans)
+
+
 def find_plan_facts(plans: Collection[Plan], reader: Person) -> dict[int, PlanFacts]:
     """Return the facts about plans by their ids, as a reader for whom they were loaded sees them.
 
     - `plan.run` is the run of a plan, if it has one.
     """
-    policy_of = policies.find_policies(plans) if len(plans) > 1 else {p.pk: policies.find_policy(p) for p in plans}
+    _read_together(plans, reader)
+    policy_of = {plan.pk: policies.find_policy(plan) for plan in plans}
     risks_of = {plan.pk: acknowledgments.find_open(plan, policy=policy_of[plan.pk]) for plan in plans}
     blockers = _list_blockers(plans, policy_of, risks_of)
     return {

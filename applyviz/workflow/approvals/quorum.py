@@ -17,7 +17,7 @@ from applyviz.records.models import Approval, Grant, Plan, Resolution
 from applyviz.records.written_queries import WrittenQuery
 from applyviz.workflow import policies
 from applyviz.workflow.audit import approval_macs
-from applyviz.workflow.foundation import access, row_macs
+from applyviz.workflow.foundation import access, plan_rows, row_macs
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.blockers import ApprovalsMissing, AuthorsForged
 from applyviz.workflow.foundation.scopes import holds_at
@@ -83,12 +83,41 @@ _INVOLVED = WrittenQuery(_select_involved)
 def _read_involved(plan: Plan) -> tuple[Person, ...]:
     found = _INVOLVED.ask(plan.review_id)
     # The list of the plan has a MAC; the rows beside it only add people. Most often they are the same.
-    stated = {*plan.authors, plan.review.author_id, plan.revision.created_by_id} - {person.pk for person in found}
+    stated = _list_stated(plan) - {person.pk for person in found}
     if stated:
         found += Person.objects.filter(pk__in=stated).select_related(*people.OF_HUMANS)
+    return _add_editors(plan, found)
+
+
+def _list_stated(plan: Plan) -> set[int]:
+    return {*plan.authors, plan.review.author_id, plan.revision.created_by_id}
+
+
+def _add_editors(plan: Plan, found: Iterable[Person]) -> tuple[Person, ...]:
     editors = commit_people.find_editors(plan)
     named = () if editors is None else editors.accounts
     return tuple(dict.fromkeys((*found, *named)))
+
+
+def read_involved(plans: Iterable[Plan]) -> None:
+    """Read with two statements who was involved in many plans, for what the page asks about each of them."""
+    by_id = {plan.pk: plan for plan in plans}
+
+    def read(missing: list[int]) -> dict[int, tuple[Person, ...]]:
+        chosen = [by_id[pk] for pk in missing]
+        reviews = {plan.review_id for plan in chosen}
+        requesters = Plan.objects.filter(review__in=reviews).order_by().values_list("review_id", "requested_by_id")
+        deciders = Resolution.objects.filter(review__in=reviews).order_by().values_list("review_id", "by_id")
+        acting: dict[int, set[int]] = {review: set() for review in reviews}
+        for review, person in requesters.union(deciders):
+            acting[review].add(person)
+        of_plan = {plan.pk: acting[plan.review_id] | _list_stated(plan) for plan in chosen}
+        wanted = {pk for ids in of_plan.values() for pk in ids}
+        accounts = Person.objects.select_related(*people.OF_HUMANS).in_bulk(wanted)
+        named = {pk: [accounts[one] for one in sorted(ids) if one in accounts] for pk, ids in of_plan.items()}
+        return {plan.pk: _add_editors(plan, named[plan.pk]) for plan in chosen}
+
+    moments.read_together("involved in plan", by_id, read)
 
 
 def find_forged_authors(plan: Plan) -> tuple[AuthorsForged, ...]:
@@ -121,17 +150,28 @@ def list_given(plan: Plan) -> list[Approval]:
     return list(moments.read_once(("approvals of plan", plan.pk), lambda: _read_given(plan)))
 
 
-def _select_given(review: int) -> QuerySet[Approval]:
-    rows = Approval.objects.filter(plan__review=review, revoked_at=None, spent_at=None)
+def _select_given(reviews: Q) -> QuerySet[Approval]:
+    rows = Approval.objects.filter(reviews, revoked_at=None, spent_at=None)
     return approval_macs.drop_ended(rows).select_related(*(f"by__{name}" for name in people.OF_HUMANS), "plan", "entry")
 
 
-_GIVEN = WrittenQuery(_select_given)
+_GIVEN = WrittenQuery(lambda review: _select_given(Q(plan__review=review)))
 
 
 def _read_given(plan: Plan) -> tuple[Approval, ...]:
     rows = (row for row in _GIVEN.ask(plan.review_id) if row.digest == plan.digest)
     return tuple(approval_macs.keep_genuine(rows))
+
+
+def _read_given_together(plans: Iterable[Plan]) -> dict[int, tuple[Approval, ...]]:
+    """Return the approvals of many plans as `list_given` does those of one, and keep them while a page is shown."""
+    by_digest: dict[tuple[int, str], list[Approval]] = {}
+    plans = list(plans)
+    for approval in approval_macs.keep_genuine(_select_given(Q(plan__review__in={plan.review_id for plan in plans}))):
+        by_digest.setdefault((approval.plan.review_id, approval.digest), []).append(approval)
+    found = {plan.pk: tuple(by_digest.get((plan.review_id, plan.digest), ())) for plan in plans}
+    moments.read_together("approvals of plan", found, lambda missing: {pk: found[pk] for pk in missing})
+    return found
 
 
 def list_valid_approvals(plan: Plan) -> list[Approval]:
@@ -192,11 +232,12 @@ def would_count(found: Quorum, person: Person) -> bool:
 
 def find_agreed(plans: Iterable[Plan]) -> frozenset[int]:
     """Return the ids of the fully approved plans among many; reads details only for plans that can be approved."""
-    plans = list(plans)
-    given = Approval.objects.filter(plan__review__in={p.review_id for p in plans}, revoked_at=None, spent_at=None)
-    digests = set(given.values_list("plan__review_id", "digest"))
+    plans = [plan for plan in plans if plan.digest]
+    given = _read_given_together(plans)
     asks_nothing = any(row.rules.get("approvals") == 0 for row in policies.list_in_force())
-    likely = [p for p in plans if p.digest and (asks_nothing or (p.review_id, p.digest) in digests)]
+    likely = [plan for plan in plans if asks_nothing or given[plan.pk]]
+    plan_rows.read_together(likely)
+    read_involved(plans if likely else ())
     return frozenset(p.pk for p in likely if not count_quorum(p).missing)
 
 
@@ -208,12 +249,16 @@ def _select_approvers() -> QuerySet[Grant]:
 _APPROVERS = WrittenQuery(_select_approvers)
 
 
+def _read_approvers() -> list[Grant]:
+    rows = _APPROVERS.ask()
+    prefetch_related_objects(rows, Prefetch("team__members__person", Person.objects.select_related(*people.OF_HUMANS)))
+    return rows
+
+
 def list_candidates(plan: Plan) -> list[Person]:
     """Return who may still approve a plan: holds the role there, is not involved, and is not counted yet."""
     scopes = policies.list_scopes(plan)
-    joined = Prefetch("team__members__person", Person.objects.select_related(*people.OF_HUMANS))
-    rows = _APPROVERS.ask()
-    prefetch_related_objects(rows, joined)
+    rows = moments.read_on_page("grants of approvers", _read_approvers)
     found: dict[int, Person] = {}
     grants_of: dict[int, list[Grant]] = {}
     for grant in rows:

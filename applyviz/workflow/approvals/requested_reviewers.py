@@ -49,13 +49,27 @@ def list_asked(review: Review) -> tuple[Person, ...]:
 
 
 def _read_asked(review: Review) -> tuple[Person, ...]:
+    return _read_asked_of([review])[review.pk]
+
+
+def _read_asked_of(reviews: Iterable[Review]) -> dict[int, tuple[Person, ...]]:
+    ids = {review.pk: _list_ids(review) for review in reviews}
+    wanted = {pk for asked in ids.values() for pk in asked}
+    rows = Person.objects.filter(pk__in=wanted).select_related(*humans.OF_HUMANS).order_by("username")
+    found = tuple(rows) if wanted else ()
+    return {review: tuple(one for one in found if one.pk in asked) for review, asked in ids.items()}
+
+
+def _list_ids(review: Review) -> list[int]:
     stored = review.requested_reviewers
     # The row may have been changed past the use cases.
-    ids = [one for one in stored if type(one) is int] if isinstance(stored, list) else []
-    if not ids:
-        return ()
-    rows = Person.objects.filter(pk__in=ids[:MOST_REQUESTED]).select_related(*humans.OF_HUMANS)
-    return tuple(rows.order_by("username"))
+    return [one for one in stored if type(one) is int][:MOST_REQUESTED] if isinstance(stored, list) else []
+
+
+def read_together(plans: Iterable[Plan]) -> None:
+    """Read who was asked for the reviews of many plans with one statement, while a page is shown."""
+    by_id = {plan.review_id: plan.review for plan in plans}
+    moments.read_together("asked for review", by_id, lambda missing: _read_asked_of(by_id[pk] for pk in missing))
 
 
 def may_approve(plan: Plan, person: Person) -> bool:

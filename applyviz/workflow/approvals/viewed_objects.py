@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from applyviz import clock
+from applyviz import clock, moments
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import RiskLevel
 from applyviz.records.models import ObjectChange, Plan, ViewedObject
@@ -67,6 +67,7 @@ def forget_viewed(rows: Iterable[ObjectChange], plan: Plan, *, by: Person) -> No
     ViewedObject.objects.filter(digest=plan.digest, by=by, object_key__in=keys).delete()
 
 
+_BY_PERSON = "objects viewed of plan"
 _VIEWED = WrittenQuery(
     lambda digest, by: ViewedObject.objects.filter(digest=digest, by=by).values_list("object_key", flat=True)
 )
@@ -76,7 +77,21 @@ def list_viewed(plan: Plan, *, by: Visitor) -> frozenset[str]:
     """Return the objects that a person has viewed, as keys of `name_object`."""
     if not plan.digest or by.pk is None:
         return frozenset()
-    return frozenset(_VIEWED.ask(plan.digest, by.pk))
+    key = (plan.digest, by.pk)
+    return moments.read_on_page((_BY_PERSON, key), lambda: frozenset(_VIEWED.ask(*key)))
+
+
+def read_together(plans: Iterable[Plan], *, by: Person) -> None:
+    """Read what a person has viewed of many plans with one statement, for what the page asks about each of them."""
+
+    def read(missing: list[tuple[str, int]]) -> dict[tuple[str, int], frozenset[str]]:
+        viewed: dict[tuple[str, int], set[str]] = {key: set() for key in missing}
+        rows = ViewedObject.objects.filter(digest__in=[digest for digest, _ in missing], by=by)
+        for digest, name in rows.values_list("digest", "object_key"):
+            viewed[digest, by.pk].add(name)
+        return {key: frozenset(names) for key, names in viewed.items()}
+
+    moments.read_together(_BY_PERSON, ((plan.digest, by.pk) for plan in plans if plan.digest), read)
 
 
 def must_be_viewed(row: ObjectChange) -> bool:

@@ -44,6 +44,7 @@ from applyviz.workflow.people import humans as people
 
 __all__ = ["Identity", "MappingDraft", "end_mapping", "find_identity", "find_moved", "map_identity", "read_identity"]
 NAME = "{name}"
+_HAS_MAPPINGS = "cluster has mappings"
 _MAPPED = WrittenQuery(lambda cluster: Cluster.objects.filter(pk=cluster).values_list(*rare_rows.find_mappings("")))
 
 
@@ -77,10 +78,17 @@ def _in_force(cluster: Cluster) -> QuerySet[IdentityMapping]:
 
 def _has_mappings(cluster: Cluster) -> bool:
     """Return whether a cluster has or had any mapping, by its rows or by the audit log: one query."""
-    known = moments.find(("cluster has mappings", cluster.pk))
-    if known is not None:
-        return bool(known)
-    return any(_MAPPED.ask(cluster.pk)[0])
+    return moments.read_on_page((_HAS_MAPPINGS, cluster.pk), lambda: any(_MAPPED.ask(cluster.pk)[0]))
+
+
+def read_together(clusters: Iterable[Cluster]) -> None:
+    """Read which of many clusters have or had mappings with one statement, while a page is shown."""
+
+    def read(missing: list[int]) -> dict[int, bool]:
+        rows = Cluster.objects.filter(pk__in=missing).values_list("pk", *rare_rows.find_mappings(""))
+        return {pk: given or mapped for pk, given, mapped in rows}
+
+    moments.read_together(_HAS_MAPPINGS, (cluster.pk for cluster in clusters), read)
 
 
 def _check_mappings(cluster: Cluster) -> None:
@@ -196,6 +204,8 @@ def list_moved(plans: Iterable[Plan]) -> dict[int, tuple[PlanBlocker, ...]]:
     """Return what `find_moved` says of many plans by their ids; each person is asked for once per cluster."""
     known: dict[tuple[int, int], Identity | IdentityUnclear] = {}
     found = {}
+    plans = list(plans)
+    read_together(plan.target.cluster for plan in plans)
     for plan in plans:
         asked = (plan.requested_by_id, plan.target.cluster_id)
         if asked not in known:

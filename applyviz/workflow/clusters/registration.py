@@ -151,6 +151,8 @@ def list_clusters(*, for_user: Visitor) -> QuerySet[Cluster]:
     """Return the clusters that this person may see, archived ones too."""
     access.require(for_user, Action.VIEW)
     found = Cluster.objects.defer("credential")
+    if access.sees_every_cluster(for_user):
+        return found
     seen = [slug for slug in found.values_list("slug", flat=True) if access.sees_cluster(for_user, slug)]
     return found.filter(slug__in=seen)
 

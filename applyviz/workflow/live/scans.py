@@ -113,14 +113,6 @@ def request_scan(cluster: Cluster, *, by: Person | None, since: datetime | None 
     return scan
 
 
-def find_later_run(cluster: Cluster) -> ApplyRun | None:
-    """Return the run on a cluster that ended last, unless a scan that has ended was requested since."""
-    seen = ClusterScan.objects.filter(cluster=cluster, created_at__gte=OuterRef("finished_at"))
-    ended = ApplyRun.objects.filter(plan__target__cluster=cluster).exclude(finished_at=None)
-    last = ended.annotate(is_seen=Exists(seen.exclude(finished_at=None))).order_by("-finished_at").first()
-    return last if last is not None and not last.is_seen else None
-
-
 def _find_outrun() -> dict[int, datetime]:
     """Return the clusters where one of the latest runs ended after the last scan was requested, and when it was."""
     latest = ApplyRun.objects.exclude(finished_at=None).order_by("-number")

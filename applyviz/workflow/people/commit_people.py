@@ -9,8 +9,7 @@ unknown editor.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from django.db.models import Q
 from msgspec import Struct
@@ -103,17 +102,29 @@ def find_range(plan: Plan) -> CommitRange | None:
     return moments.read_once(("commits of plan", plan.pk), lambda: _read_range(plan))
 
 
-def read_ranges(plans: Collection[Plan]) -> None:
-    """Read the commits of many plans with one statement, for what `find_range` is asked in the same moment."""
-    found = {one.plan_id: one for one in CommitRange.objects.filter(plan__in=plans)}
-    for plan in plans:
-        moments.read_once(("commits of plan", plan.pk), partial(found.get, plan.pk))
+def _read_ranges(plans: Collection[Plan]) -> None:
+    """Read the commits of many plans with one statement, for what `find_range` is asked while the page is shown."""
+
+    def read(missing: list[int]) -> dict[int, CommitRange | None]:
+        found = {one.plan_id: one for one in CommitRange.objects.filter(plan__in=missing)}
+        for pk, one in found.items():
+            one.plan = by_id[pk]
+        return {pk: found.get(pk) for pk in missing}
+
+    by_id = {plan.pk: plan for plan in plans if _is_of_git(plan)}
+    moments.read_together("commits of plan", by_id, read)
+
+
+def _is_of_git(plan: Plan) -> bool:
+    # Only commits of a repository are recorded, by plans that were made before their review followed it, too.
+    return bool(plan.followed or plan.revision.provenance.get(GIT))
 
 
 def _read_range(plan: Plan) -> CommitRange | None:
-    # Only commits of a repository are recorded, by plans that were made before their review followed it, too.
-    is_of_git = bool(plan.followed or plan.revision.provenance.get(GIT))
-    return CommitRange.objects.filter(plan=plan).first() if is_of_git else None
+    found = CommitRange.objects.filter(plan=plan).first() if _is_of_git(plan) else None
+    if found is not None:
+        found.plan = plan
+    return found
 
 
 def is_forged(plan: Plan) -> bool:
@@ -124,7 +135,14 @@ def is_forged(plan: Plan) -> bool:
 
 def find_editors(plan: Plan) -> PlanEditors | None:
     """Return the editors of a plan by its commits; None for a plan that no followed branch led to."""
-    return moments.read_once(("commit editors of plan", plan.pk), lambda: _read_editors(plan))
+    return moments.read_once(("commit editors of plan", plan.pk), lambda: _read_editors([plan])[plan.pk])
+
+
+def read_together(plans: Collection[Plan]) -> None:
+    """Read the editors of many plans together, for what `find_editors` is asked while the page is shown."""
+    by_id = {plan.pk: plan for plan in plans if _is_of_git(plan)}
+    _read_ranges(by_id.values())
+    moments.read_together("commit editors of plan", by_id, lambda pks: _read_editors([by_id[pk] for pk in pks]))
 
 
 def make_editor(plan: Plan, role: EditorRole, person: GitPerson, commit: str) -> CommitEditor:
@@ -139,20 +157,25 @@ def make_editor(plan: Plan, role: EditorRole, person: GitPerson, commit: str) ->
     )
 
 
-def _read_editors(plan: Plan) -> PlanEditors | None:
-    """Return the people whom the commits and the pushes name; rows beside these only add people."""
-    found = find_range(plan)
-    if found is None:
-        return None
-    named = [make_editor(plan, role, GitPerson(*person), commit) for role, *person, commit in found.people]
-    rows = CommitEditor.objects.filter(plan=plan)
-    return PlanEditors(found, tuple(_group((*named, *list_pushers(found), *rows))), _find_unknown_pushers(found))
+def _read_editors(plans: Iterable[Plan]) -> dict[int, PlanEditors | None]:
+    """Return the people whom the commits and the pushes of plans name; rows beside these only add people."""
+    found = {plan.pk: find_range(plan) for plan in plans}
+    ranges = [one for one in found.values() if one is not None]
+    rows = {one.plan_id: [*_list_named(one), *list_pushers(one)] for one in ranges}
+    for row in CommitEditor.objects.filter(plan__in=rows) if rows else ():
+        rows[row.plan_id].append(row)
+    accounts = _match([row for of_plan in rows.values() for row in of_plan])
+    editors = {pk: tuple(_group(of_plan, accounts)) for pk, of_plan in rows.items()}
+    read = {one.plan_id: PlanEditors(one, editors[one.plan_id], _find_unknown_pushers(one)) for one in ranges}
+    return {pk: read.get(pk) for pk in found}
 
 
-def _group(rows: Iterable[CommitEditor]) -> Iterator[Editor]:
+def _list_named(found: CommitRange) -> list[CommitEditor]:
+    return [make_editor(found.plan, role, GitPerson(*person), commit) for role, *person, commit in found.people]
+
+
+def _group(rows: Iterable[CommitEditor], accounts: Mapping[str, Sequence[Person]]) -> Iterator[Editor]:
     """Yield each person once, with all roles and commits."""
-    rows = list(rows)
-    accounts = _match(rows)
     groups: dict[GitPerson, list[CommitEditor]] = {}
     for row in rows:
         groups.setdefault(GitPerson(row.name, row.email, row.login), []).append(row)

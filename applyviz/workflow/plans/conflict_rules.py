@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from applyviz import clock
+from applyviz import clock, moments
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.digest.serialize import from_json
@@ -184,6 +184,7 @@ def get_rule(cluster: Cluster, number: int, *, for_user: Visitor) -> ConflictRul
     )
 
 
+_RULES = "conflict rules of cluster"
 _IN_FORCE = WrittenQuery(
     lambda cluster: ConflictRule.objects.filter(cluster=cluster, state=RuleState.IN_FORCE).order_by("number")
 )
@@ -191,6 +192,10 @@ _IN_FORCE = WrittenQuery(
 
 def read_rules(cluster: Cluster) -> tuple[FieldRule, ...]:
     """Return the rules in force on a cluster; one that was not agreed to here has no effect."""
+    return moments.read_on_page((_RULES, cluster.pk), lambda: _make_rules(_IN_FORCE.ask(cluster.pk)))
+
+
+def _make_rules(rows: Iterable[ConflictRule]) -> tuple[FieldRule, ...]:
     return tuple(
         FieldRule(
             *(row.group, row.kind, row.namespace, row.name),
@@ -199,8 +204,21 @@ def read_rules(cluster: Cluster) -> tuple[FieldRule, ...]:
             manager=row.manager,
             number=row.number,
         )
-        for row in row_macs.keep_genuine(_IN_FORCE.ask(cluster.pk))
+        for row in row_macs.keep_genuine(rows)
     )
+
+
+def _read_together(clusters: Iterable[int]) -> None:
+    """Read the rules of many clusters with one statement, while a page is shown."""
+
+    def read(missing: list[int]) -> dict[int, tuple[FieldRule, ...]]:
+        rows: dict[int, list[ConflictRule]] = {pk: [] for pk in missing}
+        in_force = ConflictRule.objects.filter(cluster__in=missing, state=RuleState.IN_FORCE)
+        for row in in_force.order_by("number"):
+            rows[row.cluster_id].append(row)
+        return {pk: _make_rules(found) for pk, found in rows.items()}
+
+    moments.read_together(_RULES, clusters, read)
 
 
 def rules_of(plan: Plan) -> tuple[FieldRule, ...]:
@@ -217,6 +235,8 @@ def list_blockers(plans: Iterable[Plan]) -> dict[int, tuple[ConflictRulesChanged
     """Return what `find_blockers` says of many plans by their ids; the rules of a cluster are read once."""
     known: dict[int, tuple[FieldRule, ...]] = {}
     found = {}
+    plans = list(plans)
+    _read_together(plan.target.cluster_id for plan in plans)
     for plan in plans:
         if plan.target.cluster_id not in known:
             known[plan.target.cluster_id] = read_rules(plan.target.cluster)

@@ -211,6 +211,7 @@ def show_plans(plans: Iterable[Plan], reader: Visitor) -> None:
         ):
             found.setdefault(pk, []).append((space, name, position, operation))
     known: dict[int, impersonation.Identity | None] = {}
+    impersonation.read_together(plan.target.cluster for plan in waiting if plan.compared or plan.pk in found)
     for plan in waiting:
         compared = found.get(plan.pk, []) if plan.compared is None else _list_compared(plan)
         _show(plan, compared, reader, False, known)

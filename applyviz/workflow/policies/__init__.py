@@ -193,13 +193,17 @@ def find_change(plan: Plan, policy: PolicyRules) -> tuple[PlanBlocker, ...]:
 
 def find_policies(plans: Iterable[Plan]) -> dict[int, PolicyRules]:
     """Return the policies of many plans by their ids, as `find_policy` does of one, in two queries."""
-    plans = list(plans)
-    spaces: dict[int, set[str]] = {plan.pk: set() for plan in plans}
-    rows = ObjectChange.objects.filter(_MAY_WRITE, plan__in=spaces).order_by()
-    for pk, *namespaces in rows.values_list("plan_id", "namespace", REACHED).distinct():
-        spaces[pk].update(namespaces)
-    in_force = list_in_force()
-    return {plan.pk: _find_strictest_at(_list_scopes(plan, sorted(spaces[plan.pk])), in_force) for plan in plans}
+    by_id = {plan.pk: plan for plan in plans}
+
+    def read(missing: list[int]) -> dict[int, tuple[ScopeEntry, ...]]:
+        spaces: dict[int, set[str]] = {pk: set() for pk in missing}
+        rows = ObjectChange.objects.filter(_MAY_WRITE, plan__in=missing).order_by()
+        for pk, *namespaces in rows.values_list("plan_id", "namespace", REACHED).distinct():
+            spaces[pk].update(namespaces)
+        return {pk: _list_scopes(by_id[pk], sorted(found)) for pk, found in spaces.items()}
+
+    moments.read_together("scopes of plan", by_id, read)
+    return {pk: find_policy(plan) for pk, plan in by_id.items()}
 
 
 def find_kept(plans: Iterable[Plan], *, hidden: Collection[int] = ()) -> dict[int, tuple[KeptObject, ...]]:

@@ -10,9 +10,10 @@ from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.deletions import DELETED
 from applyviz.engine.risks.model import Risk, RiskLevel
-from applyviz.records.enums import PlanState
+from applyviz.records.enums import AuditAction, PlanState
 from applyviz.records.models import ChangeRequest, Cluster, Plan, Review
 from applyviz.workflow.approvals import acknowledgments
+from applyviz.workflow.audit import trail
 from applyviz.workflow.ops import demo
 from applyviz.workflow.policies import Freeze
 from tests.builders import make_approval, make_policy
@@ -88,8 +89,25 @@ def test_home_asks_the_database_a_fixed_number_of_times(as_viewer, alice, count,
     for _n in range(count):
         rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.UPDATE)])
 
-    with django_assert_num_queries(29):
+    with django_assert_num_queries(23):
         as_viewer.get(URL)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_home_asks_whoever_approves_and_applies_no_more_often_for_many_plans(
+    as_bob, alice, bob, count, django_assert_num_queries
+):
+    """Each plan has risks to acknowledge, objects to view, approvals, or what only the audit log would remember."""
+    risk = Risk(DELETED, RiskLevel.HIGH)
+    change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=())
+    for _n in range(count):
+        for risks in ((), (risk,)):
+            plans = [rows.make_plan(alice, [replace(change, risks=risks)]) for _ in range(2)]
+            Review.objects.filter(pk=plans[0].review_id).update(requested_reviewers=[bob.pk])
+            make_approval(plans[1], bob, created_at=rows.NOW)
+
+    with django_assert_num_queries(32):
+        as_bob.get(URL)
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -100,7 +118,7 @@ def test_home_reads_plans_that_keep_nothing_of_their_secrets_together(
         plan = rows.make_plan(alice, [builders.build_change()], state=PlanState.PLANNING)
         Plan.objects.filter(pk=plan.pk).update(state=PlanState.FAILED)
 
-    with django_assert_num_queries(22):
+    with django_assert_num_queries(17):
         as_viewer.get(URL)
 
 
@@ -110,7 +128,7 @@ def test_home_asks_once_as_whom_somebody_is_known_to_a_cluster(as_viewer, alice,
     for _n in range(count):
         rows.make_plan(alice, [replace(builders.build_change(), ref=secret, operation=Operation.UPDATE)])
 
-    with django_assert_num_queries(30):
+    with django_assert_num_queries(23):
         as_viewer.get(URL)
 
 
@@ -241,3 +259,12 @@ def test_team_installation_shows_no_first_steps(as_alice, story, settings):
     settings.APPLYVIZ_IS_PERSONAL = False
 
     assert "h-first-steps" not in as_alice.get(URL).content.decode()
+
+
+def test_home_names_who_requested_changes_by_requests_that_are_gone(as_alice, alice, bob):
+    plans = [rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.UPDATE)]) for _ in range(2)]
+    trail.record(AuditAction.CHANGES_REQUESTED, by=bob, about=trail.AuditSubject.of_plan(plans[0]))
+
+    page = as_alice.get(URL).content.decode()
+
+    assert page.count("changes requested by bob") == 1

@@ -74,7 +74,7 @@ def test_list_asks_the_database_a_fixed_number_of_times(as_viewer, alice, count,
     for _n in range(count):
         rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.UPDATE)])
 
-    with django_assert_num_queries(18):
+    with django_assert_num_queries(15):
         as_viewer.get(URL, {"text": "shop", "namespace": "", "since": "2026-11-01"})
 
 

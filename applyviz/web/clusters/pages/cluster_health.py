@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
-from django.db.models import Count, Max
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -22,7 +21,7 @@ from applyviz.workflow.clusters.registration import list_clusters
 from applyviz.workflow.foundation import sentences
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.scopes import fits
-from applyviz.workflow.live import scans
+from applyviz.workflow.live.scan_lists import count_findings, find_last_scans
 from applyviz.workflow.policies import rules_from_json
 from applyviz.workflow.policies.windows import find_closed, find_opening
 
@@ -56,21 +55,6 @@ class ClusterHealth(Struct, frozen=True):
     opens_at: datetime | None
 
 
-def _read_last_scans(clusters: Sequence[Cluster]) -> dict[int, ClusterScan]:
-    ended = ClusterScan.objects.filter(cluster__in=clusters, finished_at__isnull=False, since=None)
-    last = ended.order_by().values("cluster").annotate(last=Max("id")).values("last")
-    return {scan.cluster_id: scan for scan in ClusterScan.objects.filter(pk__in=last)}
-
-
-def _count_findings(clusters: Sequence[Cluster], person: Person) -> dict[int, Counter[str]]:
-    found = scans.list_findings(for_user=person).filter(cluster__in=clusters).order_by()
-    counted: dict[int, Counter[str]] = {}
-    rows = scans.find_distinct(found).values_list("cluster_id", "sort").annotate(count=Count("id"))
-    for cluster_id, sort, count in rows:
-        counted.setdefault(cluster_id, Counter())[sort] = count
-    return counted
-
-
 def _find_opening(cluster: Cluster, in_force: Sequence[PolicyVersion]) -> tuple[str, str, datetime | None]:
     if cluster.paused_at is not None:
         return _("Not now"), _("until an administrator resumes it"), None
@@ -99,7 +83,7 @@ def present_health(person: Person) -> tuple[ClusterHealth, ...]:
     clusters = list(list_clusters(for_user=person).filter(archived_at=None)[:SHOWN])
     if not clusters:
         return ()
-    read, counted = _read_last_scans(clusters), _count_findings(clusters, person)
+    read, counted = find_last_scans(clusters), count_findings(for_user=person)
     strips, in_force = present_activity(clusters, for_user=person), tuple(policies.list_in_force())
     rows = []
     for cluster in clusters:

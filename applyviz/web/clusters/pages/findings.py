@@ -25,6 +25,7 @@ from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.scopes import ScopeEntry
 from applyviz.workflow.live import scans
+from applyviz.workflow.live.scan_lists import count_findings, find_last_scans, find_later_runs
 
 Text = str | Promise
 FEW, SHOWN, MOST = 20, 50, 2_000
@@ -189,7 +190,7 @@ def present_findings(cluster: Cluster, *, for_user: Person) -> Findings:
         for sort in FindingSort
         if counts.get(sort.value)
     )
-    later = scans.find_later_run(cluster) if scan is not None else None
+    later = find_later_runs([cluster]).get(cluster.pk) if scan is not None else None
     return Findings(
         scan=scan,
         is_looking=scan is not None and scan.finished_at is None,
@@ -255,17 +256,27 @@ class DriftRow(Struct, frozen=True):
 def present_drifted(*, for_user: Person) -> tuple[DriftRow, ...]:
     """Return the clusters that differ from their last reviewed state."""
     wanted = [FindingSort.CHANGED, FindingSort.DRIFTED, FindingSort.MISSING]
-    found = scans.list_findings(for_user=for_user).filter(sort__in=wanted).order_by()
-    counted = scans.find_distinct(found).values_list("cluster_id", "sort").annotate(count=Count("id"))
     by_cluster: dict[int, list[tuple[Appearance, int]]] = {}
-    for cluster_id, sort, count in sorted(counted, key=lambda row: wanted.index(FindingSort(row[1]))):
-        by_cluster.setdefault(cluster_id, []).append((_STYLES[FindingSort(sort)], count))
+    for cluster_id, counts in count_findings(for_user=for_user).items():
+        listed = [(_STYLES[sort], counts[sort]) for sort in wanted if counts[sort]]
+        if listed:
+            by_cluster[cluster_id] = listed
     if not by_cluster:
         return ()
+    found = scans.list_findings(for_user=for_user).filter(sort__in=wanted).order_by()
     named = _name_drifted(found, [pk for pk, counts in by_cluster.items() if sum(n for _, n in counts) <= NAMED])
-    clusters = Cluster.objects.filter(pk__in=list(by_cluster)).order_by("slug").defer("credential")
+    clusters = list(Cluster.objects.filter(pk__in=list(by_cluster)).order_by("slug").defer("credential"))
+    ended, later = find_last_scans(clusters), find_later_runs(clusters)
     return tuple(
-        _present_drift(cluster, tuple(by_cluster[cluster.pk]), named.get(cluster.pk, ())) for cluster in clusters
+        DriftRow(
+            cluster.name,
+            reverse("clusters:show-cluster", args=[cluster.slug]) + "#findings",
+            tuple(by_cluster[cluster.pk]),
+            ended[cluster.pk].finished_at if cluster.pk in ended else None,
+            later[cluster.pk].number if cluster.pk in ended and cluster.pk in later else None,
+            named.get(cluster.pk, ()),
+        )
+        for cluster in clusters
     )
 
 
@@ -307,16 +318,3 @@ def _shorten(promised: str, live: str) -> str:
     if first[0] and first[0] == second[0]:
         promised, live = first[2], second[2]
     return " → ".join(text if len(text) <= LONGEST else f"{text[:LONGEST]}…" for text in (promised, live))
-
-
-def _present_drift(cluster: Cluster, counts: tuple[tuple[Appearance, int], ...], named: tuple[str, ...]) -> DriftRow:
-    ended = ClusterScan.objects.filter(cluster=cluster, finished_at__isnull=False, since=None).order_by("-id").first()
-    later = scans.find_later_run(cluster) if ended is not None else None
-    return DriftRow(
-        cluster.name,
-        reverse("clusters:show-cluster", args=[cluster.slug]) + "#findings",
-        counts,
-        ended.finished_at if ended else None,
-        later.number if later is not None else None,
-        named,
-    )

@@ -88,8 +88,7 @@ def with_latest_plan(found: QuerySet[Review]) -> QuerySet[Review]:
     newest = Plan.objects.filter(review=OuterRef("review")).order_by("-number").values("pk")[:1]
     latest = (
         Plan.objects.filter(pk=Subquery(newest))
-        .select_related("target__cluster", "run", "requested_by")
-        .prefetch_related("approvals")
+        .select_related("target__cluster", "run", "requested_by", "revision")
         .defer("tag_key")
     )
     return found.select_related("author").prefetch_related(Prefetch("plans", latest, to_attr="newest"))
