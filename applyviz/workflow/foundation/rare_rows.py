@@ -8,7 +8,7 @@ from __future__ import annotations
 from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery, Value
 
 from applyviz import moments
-from applyviz.records.enums import AuditAction, ScheduledStartState
+from applyviz.records.enums import AuditAction
 from applyviz.records.models import AuditEntry, ChangeRequest, IdentityMapping, Plan, ScheduledStart
 from applyviz.records.written_queries import WrittenQuery
 
@@ -38,7 +38,7 @@ def _plans_of_pages() -> QuerySet[Plan]:
     """Return the query for plans on pages; it asks the rare tables too, for `keep_answers`."""
     newest = Plan.objects.filter(review=OuterRef("review")).order_by("-number").values("pk")[:1]
     plans = Plan.objects.select_related(*_OF_PLANS, *_OF_PAGES).defer(*_LATER)
-    waiting = ScheduledStart.objects.filter(plan=OuterRef("pk"), state=ScheduledStartState.WAITING)
+    scheduled = ScheduledStart.objects.filter(plan=OuterRef("pk"))
     recorded, stored = count_change_requests("review__")
     given, mapped = find_mappings("target__cluster__")
     return plans.annotate(
@@ -47,7 +47,7 @@ def _plans_of_pages() -> QuerySet[Plan]:
         asked_stored=stored,
         asked_given=given,
         asked_mapped=mapped,
-        asked_waiting=Exists(waiting),
+        asked_scheduled=Exists(scheduled),
     )
 
 
@@ -70,4 +70,4 @@ def keep_answers(plan: Plan) -> None:
     cluster = plan.target.cluster_id
     moments.keep(("number of change requests of plan", plan.pk), (found["asked_recorded"], found["asked_stored"]))
     moments.keep(("cluster has mappings", cluster), found["asked_given"] or found["asked_mapped"])
-    moments.keep(("plan has scheduled starts", plan.pk), found["asked_waiting"])
+    moments.keep(("plan has scheduled starts", plan.pk), found["asked_scheduled"])

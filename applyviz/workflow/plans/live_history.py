@@ -36,6 +36,11 @@ def _is_telling(row: JSONObject) -> bool:
     return not row["group"] and row["kind"] == "Secret" and row["action"] in (*_OF_RUNS, *_OF_LIVE)
 
 
+def is_silent(entry: AuditEntry) -> bool:
+    """Return whether an entry is one of those that `SILENT` selects."""
+    return not entry.group and entry.kind == "Secret" and entry.action in _OF_LIVE
+
+
 def _find_hidden(secrets: Iterable[Secret], reader: Visitor, *, can_ask: bool) -> frozenset[Secret]:
     by_cluster: dict[str, list[tuple[str, str]]] = {}
     for slug, namespace, name in dict.fromkeys(secrets):

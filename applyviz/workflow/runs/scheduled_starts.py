@@ -54,9 +54,20 @@ def find_schedule_blockers(plan: Plan, *, for_user: Visitor, hidden: Collection[
     return tuple(blockers)
 
 
+def _has_none(plan: Plan) -> bool:
+    return moments.find(("plan has scheduled starts", plan.pk)) is False
+
+
+def find_last_start(plan: Plan) -> ScheduledStart | None:
+    """Return the last scheduled start of a plan, ended ones too; None without one."""
+    if _has_none(plan):
+        return None
+    return ScheduledStart.objects.filter(plan=plan).select_related("ended_by").order_by("pk").last()
+
+
 def find_waiting(plan: Plan) -> ScheduledStart | None:
     """Return the scheduled start that waits for this plan, unless something has ended it; None without one."""
-    if moments.find(("plan has scheduled starts", plan.pk)) is False:
+    if _has_none(plan):
         return None
     row = ScheduledStart.objects.filter(plan=plan, state=ScheduledStartState.WAITING).first()
     return row if row is not None and find_end(row) is None else None

@@ -192,5 +192,5 @@ def test_the_list_asks_the_database_a_fixed_number_of_times(as_viewer, alice, bo
     make_run(alice, bob, state="applying")
     as_viewer.get(URL)
 
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(7):
         as_viewer.get(URL, {"text": "shop", "namespace": "", "since": "2026-11-01"})

@@ -18,7 +18,7 @@ from applyviz.web.reviews.pages.plan_context import PlanContext
 from applyviz.web.reviews.pages.sources.visitor_chain import VisitorChain, present_chain
 from applyviz.workflow.approvals import comments as use_cases
 from applyviz.workflow.foundation import access
-from applyviz.workflow.plans.live_history import SILENT, show_entries
+from applyviz.workflow.plans.live_history import SILENT, is_silent, show_entries
 
 SHOWN = 100
 _OF_OBJECTS = (AuditAction.OBJECT_INTENT, AuditAction.OBJECT_RESULT)
@@ -42,12 +42,18 @@ def _select_entries(context: PlanContext) -> QuerySet[AuditEntry]:
 def count_entries(context: PlanContext) -> int:
     """Return the number of entries of the tab, for every reader without those that are hidden from some."""
     counted = _select_entries(context).exclude(SILENT)
-    return moments.read_once(("entries of review", context.plan.review_id), counted.count)
+    return moments.read_once(_name_count(context), counted.count)
+
+
+def _name_count(context: PlanContext) -> tuple[str, int]:
+    return ("entries of review", context.plan.review_id)
 
 
 def list_latest(context: PlanContext, count: int) -> tuple[EntryRow, ...]:
-    """Return the newest entries."""
+    """Return the newest entries; where these are all, their number is known for `count_entries`."""
     found = list(_select_entries(context).defer("words").order_by("-id")[:count])
+    if len(found) < count:
+        moments.keep(_name_count(context), sum(not is_silent(entry) for entry in found))
     shown = show_entries(found, context.person)
     starters = find_starters(shown)
     return tuple(present_entry(entry, starters) for entry in shown)

@@ -139,7 +139,7 @@ def _render_moment(at: datetime) -> str:
 
 def present_scheduled(plan: Plan, *, for_user: Person) -> tuple[Notice, ...]:
     """Return the notice of the last scheduled start of a plan; () without one, and once it has started a run."""
-    row = ScheduledStart.objects.filter(plan=plan).select_related("ended_by").order_by("pk").last()
+    row = runs.find_last_start(plan)
     if row is None or row.state == ScheduledStartState.STARTED:
         return ()
     end = runs.find_end(row)
