@@ -320,16 +320,16 @@ def _is_named(where: PlainPath, named: str) -> bool:
 
 def _comes_back(gvk: GroupVersionKind, live: JSONObject, merged: JSONObject, where: Place) -> bool:
     """Return whether a field that a merge drops gets its live value again: as its default, or from its twin."""
-    defaults = DEFAULTS.get((gvk.group, gvk.kind), {})
     if gvk.kind == "PersistentVolumeClaim" and where in _TWINS and get_at(merged, _TWINS[where]) is not None:
         return True
-    return where in defaults and is_same_json(get_at(live, where), defaults[where])
+    default = DEFAULTS.get((gvk.group, gvk.kind), {}).get(where, ABSENT)
+    return default is not ABSENT and is_same_json(get_at(live, where), default)
 
 
 def _is_null_again(gvk: GroupVersionKind, live: JSONObject, merged: JSONObject, where: PlainPath) -> bool:
     """Return whether a merge sets a field, or what holds it, to null, and the field gets its live value again."""
     path = tuple(map(str, where))
-    is_null = any(get_at(merged, path[:end], ABSENT) is None for end in range(1, len(path) + 1))
+    is_null = None in (get_at(merged, path[:end], ABSENT) for end in range(1, len(path) + 1))
     return is_null and _comes_back(gvk, live, merged, path)
 
 
@@ -359,9 +359,9 @@ def _find_differing(subject: RiskSubject, live: JSONObject, merged: JSONObject) 
     """
     filled = _list_fixed(subject, live, fill_from_live(merged, live))
     changed = [where for where in filled if not _is_null_again(subject.ref.gvk, live, merged, where)]
-    named = [r for r in subject.refused_fields if not any(_is_named(where, r) for where in changed)]
-    plain = _list_fixed(subject, live, fill_entries(merged, live)) or _list_fixed(subject, live, merged)
-    dropped = (where for where in plain if where not in changed)
+    named = [r for r in subject.refused_fields if not any(_is_named(one, r) for one in changed)]
+    lacking = _list_fixed(subject, live, fill_entries(merged, live)) or _list_fixed(subject, live, merged)
+    dropped = (where for where in lacking if where not in changed)
     dropped = (where for where in dropped if not _comes_back(subject.ref.gvk, live, merged, tuple(map(str, where))))
     return [*changed, *(where for where in dropped if any(_is_named(where, r) for r in named))]
 
@@ -385,20 +385,16 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
     if live is None or result is None or subject.manifest is None or subject.is_accepted:
         return
     is_unanswered, kind = subject.is_merge_only or subject.after is None, subject.ref.gvk.kind
-    root = root_of(subject)
-    result = keep_readable(subject.merged or result, live, root) if is_unanswered else result
-    result = respell(result, live, root)
+    result = keep_readable(subject.merged or result, live, root_of(subject)) if is_unanswered else result
+    result = respell(result, live, root_of(subject))
     found = _find_unanswered(subject, live, result) if is_unanswered else _list_fixed(subject, live, result)
     for where in found:
         if where in _CONTAINERS:
             yield from _find_in_containers(subject, live, result, where)
             continue
-        facts = {"field": ".".join(str(step) for step in where), "kind": kind}
-        if kind in _LOSES:
-            facts["loses"] = _LOSES[kind]
+        loses = {"loses": _LOSES[kind]} if kind in _LOSES else {}
+        facts = {"field": ".".join(str(step) for step in where), "kind": kind, **loses}
         wanted, had = (get_at(obj, tuple(map(str, where))) for obj in (subject.manifest, live))
-        if had is None and wanted is not None:
-            facts["absent"] = "yes"
-        if where in _OF_NO_NEW_OBJECT:
-            facts["never"] = "yes"
+        facts |= {"absent": "yes"} if had is None and wanted is not None else {}
+        facts |= {"never": "yes"} if where in _OF_NO_NEW_OBJECT else {}
         yield IMMUTABLE_FIELD.at(field_path(where), facts, position_of(subject, where))

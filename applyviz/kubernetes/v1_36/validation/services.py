@@ -30,16 +30,22 @@ from applyviz.kubernetes.v1_36.validation.ports import PORT_RANGE, PROTOCOLS, po
 _SERVICE_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _MOST_AFFINITY = 86_400
 _FAMILIES = ("IPv4", "IPv6")
+_FAMILY_POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
 _SEVERAL = {"clusterIPs": "cluster IPs", "ipFamilies": "IP families"}
 _CHOICES = (
     ("internalTrafficPolicy", ("Cluster", "Local")),
-    ("ipFamilyPolicy", ("PreferDualStack", "RequireDualStack", "SingleStack")),
     ("trafficDistribution", ("PreferClose", "PreferSameZone", "PreferSameNode")),
 )
 
 
 def _service(obj: JSONObject) -> Iterator[FieldError]:
     spec = obj["spec"]
+    # The server chooses addresses before it validates the rest, so it names nothing beside their problems.
+    unfit = list(_cluster_addresses(spec)) if spec.get("type") != "ExternalName" else []
+    yield from unfit or _fields(spec)
+
+
+def _fields(spec: JSONObject) -> Iterator[FieldError]:
     kind, ports, address = spec.get("type"), spec.get("ports") or (), spec.get("clusterIP") or ""
     if not ports and address != "None" and kind != "ExternalName":
         yield required("spec.ports")
@@ -57,8 +63,6 @@ def _service(obj: JSONObject) -> Iterator[FieldError]:
         yield not_supported("spec.sessionAffinity", spec.get("sessionAffinity"), ("ClientIP", "None"))
     if kind not in _SERVICE_TYPES:
         yield not_supported("spec.type", kind, _SERVICE_TYPES)
-    if kind != "ExternalName":
-        yield from _cluster_addresses(spec)
     yield from _external_addresses(spec)
     yield from _balancing(spec)
 
@@ -211,6 +215,8 @@ def validate_families(spec: JSONObject) -> Iterator[FieldError]:
 def _cluster_addresses(spec: JSONObject) -> Iterator[FieldError]:
     families = spec.get("ipFamilies") or []
     addresses = spec.get("clusterIPs") or [a for a in (spec.get("clusterIP"),) if a]
+    if spec.get("ipFamilyPolicy", "SingleStack") not in _FAMILY_POLICIES:
+        yield not_supported("spec.ipFamilyPolicy", spec["ipFamilyPolicy"], _FAMILY_POLICIES)
     for i, family in enumerate(families):
         if family not in _FAMILIES:
             yield not_supported(f"spec.ipFamilies[{i}]", family, _FAMILIES)
