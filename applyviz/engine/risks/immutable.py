@@ -327,10 +327,10 @@ def _comes_back(gvk: GroupVersionKind, live: JSONObject, merged: JSONObject, whe
 
 
 def _is_null_again(gvk: GroupVersionKind, live: JSONObject, merged: JSONObject, where: PlainPath) -> bool:
-    """Return whether a merge sets a field, or what holds it, to null, and the field gets its live value again."""
+    """Return whether a merge empties a field, or sets what holds it to null, and it gets its live value again."""
     path = tuple(map(str, where))
     is_null = None in (get_at(merged, path[:end], ABSENT) for end in range(1, len(path) + 1))
-    return is_null and _comes_back(gvk, live, merged, path)
+    return (is_null or get_at(merged, path) == "") and _comes_back(gvk, live, merged, path)
 
 
 def _without_empty(value: JSONValue, live: JSONValue, *, is_entry: bool = False) -> Any:

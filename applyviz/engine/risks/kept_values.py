@@ -82,6 +82,7 @@ DEFAULTS: Final[dict[Kind, dict[Place, JSONValue]]] = {
         ("spec", "securityContext"): {},
         ("spec", "terminationGracePeriodSeconds"): 30,
     },
+    ("", "Secret"): {("type",): "Opaque"},
     ("", "PersistentVolumeClaim"): {("spec", "volumeMode"): "Filesystem"},
     ("", "PersistentVolume"): {("spec", "volumeMode"): "Filesystem"},
     ("apps", "StatefulSet"): {("spec", "podManagementPolicy"): "OrderedReady"},

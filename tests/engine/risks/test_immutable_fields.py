@@ -97,3 +97,15 @@ def test_defaults_of_list_entries_are_no_change_beside_a_refused_field(mode):
     change = box.plan_one((SET % ("", "")).replace("matchLabels: {app: s}", "matchLabels: {}"), options)
 
     assert [risk.facts["field"] for risk in change.risks if risk.kind is IMMUTABLE_FIELD] == ["spec.selector"]
+
+
+@pytest.mark.parametrize("mode", ApplyMode)
+def test_type_that_is_empty_gets_its_default_again(mode):
+    options, box = ApplyOptions(mode=mode), Box()
+    text = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ntype: %s\ndata: {a: %s}\n"
+    box.apply(text % ("Opaque", "YQ=="), options)
+
+    change = box.plan_one(text % ('""', '" "'), options)
+
+    assert change.error
+    assert [risk.facts["field"] for risk in change.risks if risk.kind is IMMUTABLE_FIELD] == []
