@@ -15,16 +15,22 @@ from django.db import transaction
 from django.db.models import FilteredRelation, Q, QuerySet
 
 from applyviz.clusters.pending_rows import PendingRows
-from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
 from applyviz.records.models import SandboxChange, SandboxMeta, SandboxObject, SandboxState
-from applyviz.records.sealing import Unsealed
-from applyviz.sandbox.storage.store import KEPT_CHANGES, ObjectKey, StoredChange
+from applyviz.records.sealing import Sealed, Unsealed
+from applyviz.sandbox.storage.store import KEPT_CHANGES, ObjectKey, Place, StoredChange, read_place
 
 KEPT_BYTES = 16 * 1024 * 1024
 """How much the sealed changes of one sandbox may take together; the oldest go first."""
 _COMPACT_EVERY = 32
 _BATCH = 200
 _NOTHING: Mapping[ObjectKey, JSONObject | None] = {}
+
+
+def _open(at: SandboxObject, namespace: str, name: str, body: Sealed) -> Any:
+    """Return the sealed object of a row; `at` stands for each row of a list in turn, because new rows cost time."""
+    at.namespace, at.name, at.body = namespace, name, body
+    return at.body.open_json()
 
 
 class DatabaseStore:
@@ -128,11 +134,12 @@ class DatabaseStore:
         return pending.list(listing)
 
     def list_at_revision(
-        self, group: str, plural: str, namespace: str | None = None
-    ) -> tuple[Sequence[JSONObject], int]:
+        self, group: str, plural: str, namespace: str | None = None, after: Place | None = None
+    ) -> tuple[Sequence[MutableObject], int]:
         """Return the objects of one resource and their revision, by one statement: nothing is written in between."""
         if self._pending is not None:
-            return self.list(group, plural, namespace), self._pending.revision
+            pending = map(clone, self.list(group, plural, namespace))
+            return [o for o in pending if after is None or read_place(o) > after], self._pending.revision
         wanted = Q(cluster__sandbox_objects__group=group, cluster__sandbox_objects__plural=plural)
         if namespace is not None:
             wanted &= Q(cluster__sandbox_objects__namespace=namespace)
@@ -141,9 +148,9 @@ class DatabaseStore:
         )
         named = ("found__namespace", "found__name")
         rows = list(found.order_by(*named).values_list("revision", *named, "found__body"))
-        at = {"cluster_id": self._cluster_id, "group": group, "plural": plural}
-        stored = (SandboxObject(**at, namespace=where, name=name, body=body) for _, where, name, body in rows if body)
-        return [row.body.open_json() for row in stored], rows[0][0] if rows else 0
+        at = SandboxObject(cluster_id=self._cluster_id, group=group, plural=plural)
+        kept = [row for row in rows if row[3] is not None and (after is None or (row[1], row[2]) > after)]
+        return [_open(at, *row[1:]) for row in kept], rows[0][0] if rows else 0
 
     def _read_list(
         self, group: str, plural: str, namespace: str | None, known: Mapping[ObjectKey, JSONObject | None] = _NOTHING

@@ -64,6 +64,20 @@ def test_list_comes_with_the_revision_of_its_moment(store, django_assert_max_num
     assert inside == found[0]
 
 
+def test_list_begins_after_a_place_and_may_be_changed(store):
+    names = [("a", "x"), ("a", "z"), ("b", "a")]
+    with store.transaction():
+        for namespace, name in names:
+            store.put(key(name, namespace), {"metadata": {"namespace": namespace, "name": name}})
+        inside, _ = store.list_at_revision("", "configmaps", None, ("a", "x"))
+        inside[0]["metadata"]["name"] = "changed"
+    found, _ = store.list_at_revision("", "configmaps", None, ("a", "x"))
+    found[1]["metadata"]["name"] = "changed"
+
+    assert [obj["metadata"]["name"] for obj in (*inside, *found)] == ["changed", "a", "z", "changed"]
+    assert [obj["metadata"]["name"] for obj in store.list("", "configmaps")] == ["x", "z", "a"]
+
+
 def test_first_transaction_of_a_sandbox_reads_nothing():
     store = DatabaseStore(make_cluster_row().pk)
     with store.transaction(), CaptureQueriesContext(connection) as asked:

@@ -7,15 +7,16 @@ that revision, so that a watch from it misses nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from applyviz.engine.objects.exchange import Answer, Request
-from applyviz.engine.objects.values import JSONObject, MutableObject
+from applyviz.engine.objects.values import MutableObject
 from applyviz.kubernetes.parity.status import StatusError
 from applyviz.sandbox.api.list_options import find_revision_problem, read_list_options, write_token
 from applyviz.sandbox.storage.cluster import SandboxCluster
 from applyviz.sandbox.storage.resources import ResourceTarget
 from applyviz.sandbox.storage.routing import Route
+from applyviz.sandbox.storage.store import Place, read_place
 
 
 def read_object(cluster: SandboxCluster, request: Request, route: Route, target: ResourceTarget) -> Answer:
@@ -25,48 +26,43 @@ def read_object(cluster: SandboxCluster, request: Request, route: Route, target:
     return Answer(200, cluster.get(target, route.namespace, route.name))
 
 
-def _select(
-    cluster: SandboxCluster,
-    target: ResourceTarget,
-    is_chosen: Callable[[MutableObject], bool],
-    stored: Iterable[JSONObject],
-) -> list[MutableObject]:
-    return [o for o in (cluster.read(target, obj) for obj in stored) if is_chosen(o)]
-
-
 def select_items(
     cluster: SandboxCluster, target: ResourceTarget, namespace: str, query: Mapping[str, str]
 ) -> list[MutableObject]:
     """Return all objects that the selectors of a query match."""
     is_chosen = read_list_options(target, query).is_chosen
-    return _select(cluster, target, is_chosen, cluster.store.list(target.group, target.plural, namespace or None))
+    stored = cluster.store.list(target.group, target.plural, namespace or None)
+    return [o for o in (cluster.read(target, obj) for obj in stored) if is_chosen(o)]
 
 
 def select_at_revision(
-    cluster: SandboxCluster, target: ResourceTarget, namespace: str, is_chosen: Callable[[MutableObject], bool]
+    cluster: SandboxCluster,
+    target: ResourceTarget,
+    namespace: str,
+    is_chosen: Callable[[MutableObject], bool],
+    after: Place | None = None,
 ) -> tuple[list[MutableObject], int]:
-    """Return the matching objects and their revision: a watch from there misses no change and repeats none."""
-    stored, revision = cluster.store.list_at_revision(target.group, target.plural, namespace or None)
-    return _select(cluster, target, is_chosen, stored), revision
+    """Return the matching objects and their revision: a watch from there misses no change and repeats none.
 
-
-def _place(item: MutableObject) -> tuple[str, str]:
-    meta = item["metadata"]
-    return meta.get("namespace", ""), meta["name"]
+    - `after`: the namespace and name of the object after which the list begins; None for all.
+    """
+    found, revision = cluster.store.list_at_revision(target.group, target.plural, namespace or None, after)
+    return [o for o in (cluster.read_own(target, obj) for obj in found) if is_chosen(o)], revision
 
 
 def list_objects(cluster: SandboxCluster, request: Request, route: Route, target: ResourceTarget) -> Answer:
     """GET of a collection."""
     options = read_list_options(target, request.query)
-    items, revision = select_at_revision(cluster, target, route.namespace, options.is_chosen)
-    if options.start is not None:
-        after, revision = (options.start.namespace, options.start.name), options.start.revision
-        items = [o for o in items if _place(o) > after]
+    start = options.start
+    after = (start.namespace, start.name) if start is not None else None
+    items, revision = select_at_revision(cluster, target, route.namespace, options.is_chosen, after)
+    if start is not None:
+        revision = start.revision
     metadata: MutableObject = {"resourceVersion": str(revision)}
     if target.struct is None:
         metadata["continue"] = ""
     if options.limit and len(items) > options.limit:
-        metadata["continue"] = write_token(*_place(items[options.limit - 1]), revision)
+        metadata["continue"] = write_token(*read_place(items[options.limit - 1]), revision)
         metadata["remainingItemCount"] = len(items) - options.limit
         items = items[: options.limit]
     if target.struct is not None:

@@ -88,13 +88,17 @@ class SandboxCluster(Struct, frozen=True):
         """Return a stored object at the version of the target, as a read shows it."""
         return _hide(target, self._convert(target, stored))
 
+    def read_own(self, target: ResourceTarget, own: MutableObject) -> MutableObject:
+        """Return what `read` returns, of a stored object that nobody else has; it may be changed in place."""
+        return _hide(target, self._convert_own(target, own))
+
     def _convert(self, target: ResourceTarget, stored: JSONObject) -> MutableObject:
+        return self._convert_own(target, clone(dict(stored)) if target.struct is not None else dict(stored))
+
+    def _convert_own(self, target: ResourceTarget, own: MutableObject) -> MutableObject:
         if target.struct is None:
-            return _read_custom(target, stored)
-        obj: MutableObject = clone(dict(stored))
-        if target.storage != target.gvk:
-            obj = convert_autoscaler(obj, target.gvk.version)
-        return obj
+            return _read_custom(target, own)
+        return own if target.storage == target.gvk else convert_autoscaler(own, target.gvk.version)
 
     def write(self, target: ResourceTarget, obj: MutableObject) -> MutableObject:
         """Store an object and return it as later reads will."""

@@ -10,9 +10,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
+
+Place: TypeAlias = tuple[str, str]
 
 
 class ObjectKey(NamedTuple):
@@ -22,6 +24,12 @@ class ObjectKey(NamedTuple):
     plural: str
     namespace: str
     name: str
+
+
+def read_place(obj: JSONObject) -> Place:
+    """Return the namespace and name of an object, by which lists are sorted."""
+    meta = obj["metadata"]
+    return meta.get("namespace", ""), meta["name"]
 
 
 class StoredChange(NamedTuple):
@@ -40,7 +48,8 @@ class Store(Protocol):
       before it ends. Reads outside of one see a committed state.
     - `get` and `list` return values that the caller may keep but not change; `list` is sorted by namespace and name,
       over all namespaces if `namespace` is None.
-    - `list_at_revision` returns a list and its revision: a watch from there misses no change and repeats none.
+    - `list_at_revision` returns a list and its revision: a watch from there misses no change and repeats none. The
+      caller may change its values; `after` is the namespace and name after which it begins, None for the first object.
     - `next_revision()` is only called inside a transaction and is greater than any before; `revision()` is the last
       one.
     - `keep_change` is only called inside a transaction, with the newest revision; revisions are committed in their
@@ -53,8 +62,8 @@ class Store(Protocol):
     def get(self, key: ObjectKey) -> JSONObject | None: ...
     def list(self, group: str, plural: str, namespace: str | None = None) -> Sequence[JSONObject]: ...
     def list_at_revision(
-        self, group: str, plural: str, namespace: str | None = None
-    ) -> tuple[Sequence[JSONObject], int]: ...
+        self, group: str, plural: str, namespace: str | None = None, after: Place | None = None
+    ) -> tuple[Sequence[MutableObject], int]: ...
     def put(self, key: ObjectKey, obj: JSONObject) -> None: ...
     def delete(self, key: ObjectKey) -> None: ...
     def list_keys(self, namespace: str) -> Sequence[ObjectKey]: ...
@@ -100,17 +109,20 @@ class MemoryStore:
     def list(self, group: str, plural: str, namespace: str | None = None) -> Sequence[JSONObject]:
         """Return the objects of one resource by namespace and name."""
         with self._lock:
-            keys = [
-                k for k in self._objects if k.plural == plural and k.group == group and namespace in (None, k.namespace)
-            ]
-            return [self._objects[k] for k in sorted(keys)]
+            return [self._objects[k] for k in self._list_keys(group, plural, namespace)]
+
+    def _list_keys(self, group: str, plural: str, namespace: str | None) -> Sequence[ObjectKey]:
+        keys = (k for k in self._objects if k.plural == plural and k.group == group)
+        return sorted(k for k in keys if namespace in (None, k.namespace))
 
     def list_at_revision(
-        self, group: str, plural: str, namespace: str | None = None
-    ) -> tuple[Sequence[JSONObject], int]:
+        self, group: str, plural: str, namespace: str | None = None, after: Place | None = None
+    ) -> tuple[Sequence[MutableObject], int]:
         """Return the objects of one resource, and the revision at which they are so."""
         with self._lock:
-            return self.list(group, plural, namespace), self._revision
+            keys = self._list_keys(group, plural, namespace)
+            kept = (k for k in keys if after is None or (k.namespace, k.name) > after)
+            return [clone(self._objects[k]) for k in kept], self._revision
 
     def put(self, key: ObjectKey, obj: JSONObject) -> None:
         """Store a copy of an object at a key."""
