@@ -161,9 +161,10 @@ def _as_float(value: JSONValue) -> Any:
 
 
 def _render_element(element: PathElement, is_stored: bool) -> str:
-    kind, named = element[0], element_value(element)
-    if kind == "f":
-        return f".{named}"
+    kind = element[0]
+    if kind == "f":  # hot: most elements are
+        return "." + element[2:]
+    named = element_value(element)
     if kind == "i":
         return f"[{named}]"
     fix = _as_float if is_stored else (lambda v: v)

@@ -200,8 +200,9 @@ def _find_holdings(ref: ObjectRef, item: JSONObject, manager: str) -> Iterator[H
         if owned.owner.manager != manager:
             continue
         paths = tuple(owned.fields)
-        others = {o.manager for path in paths for o in owners.of(path) if o.manager != manager}
-        yield Holding(ref, owned.owner, tuple(render_path(path) for path in paths), tuple(sorted(others)))
+        others = (one for one in owners.entries if one.owner.manager != manager)
+        shared = {one.owner.manager for one in others if any(map(one.fields.has, paths))}
+        yield Holding(ref, owned.owner, tuple(render_path(path) for path in paths), tuple(sorted(shared)))
 
 
 def read_holdings(cluster: Cluster, manager: str, *, for_user: Visitor) -> Holdings:
@@ -214,6 +215,8 @@ def read_holdings(cluster: Cluster, manager: str, *, for_user: Visitor) -> Holdi
             policy = masking_settings.policy_for(cluster)
             ahead = reader.measure_ahead(clock.now())
             for ref, item in listing.walk():
+                if all(owner.manager != manager for owner in _read_object(ref, item).owners):
+                    continue
                 found = _find_holdings(ref, show_owners(item, ref, policy, listing.catalog), manager)
                 holdings.extend(replace(one, owner=date_owners([one.owner], ahead)[0]) for one in found)
     except (ClusterError, NotPossibleError) as error:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import groupby
 
 from django.urls import reverse
 from msgspec import Struct
 
 from applyviz.engine.objects.owners import Owner
-from applyviz.engine.objects.structs import replace
 from applyviz.records.models import Cluster
 from applyviz.web.components.object_links import link_object
 from applyviz.web.components.owners import OwnerChip, present_owner
+from applyviz.web.components.pagers import ListPage, cut_page
 from applyviz.workflow.live.inventory import Holding, Holdings, LiveGaps
 
-OBJECTS_SHOWN = 500
 FIELDS_SHOWN = 400
 
 
@@ -31,10 +31,11 @@ class HoldingRow(Struct, frozen=True):
 
 
 class HoldingKind(Struct, frozen=True):
-    """Its objects of one kind."""
+    """Its objects of one kind: those on this page, out of all."""
 
     kind: str
     rows: tuple[HoldingRow, ...]
+    total: int
 
 
 class HoldingsPage(Struct, frozen=True):
@@ -44,6 +45,7 @@ class HoldingsPage(Struct, frozen=True):
     cluster_url: str
     manager: OwnerChip
     kinds: tuple[HoldingKind, ...]
+    page: ListPage[Holding]
     object_count: int
     field_count: int
     reading: LiveGaps
@@ -64,20 +66,27 @@ def _present(one: Holding, cluster: Cluster) -> HoldingRow:
     )
 
 
-def present_holdings(cluster: Cluster, manager: str, holdings: Holdings) -> HoldingsPage:
-    """Return the page of a field manager."""
-    shown = holdings.objects[:OBJECTS_SHOWN]
+def _name_kind(one: Holding) -> str:
+    return one.ref.gvk.kind
+
+
+def present_holdings(cluster: Cluster, manager: str, holdings: Holdings, number: object = None) -> HoldingsPage:
+    """Return the page of a field manager; `number`: the page of its objects, as the address names it."""
+    cut = cut_page(holdings.objects, number)
+    page: ListPage[Holding] = ListPage.of(cut, cut.object_list)
+    totals = Counter(map(_name_kind, holdings.objects))
     kinds = tuple(
-        HoldingKind(kind, tuple(_present(one, cluster) for one in group))
-        for kind, group in groupby(shown, key=lambda one: one.ref.gvk.kind)
+        HoldingKind(kind, tuple(_present(one, cluster) for one in group), totals[kind])
+        for kind, group in groupby(page.rows, key=_name_kind)
     )
     return HoldingsPage(
         cluster=cluster.name,
         cluster_url=reverse("clusters:show-cluster", args=[cluster.slug]),
         manager=present_owner(Owner(manager, "", "", "", "")),
         kinds=kinds,
+        page=page,
         object_count=len({one.ref.key for one in holdings.objects}),
         field_count=sum(len(one.fields) for one in holdings.objects),
-        reading=replace(holdings, is_cut=holdings.is_cut or len(shown) < len(holdings.objects)),
+        reading=holdings,
         history_url=reverse("history:show-manager", args=[manager]),
     )

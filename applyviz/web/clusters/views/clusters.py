@@ -213,7 +213,7 @@ def show_manager(request: PageRequest, slug: str, manager: str) -> HttpResponse:
     """Show all fields that one field manager owns in this cluster."""
     cluster = use_cases.get_cluster(slug, for_user=request.user)
     holdings = worker_requests.read_holdings(cluster, manager, by=request.user, after=visible_worker_request(request))
-    page = present_holdings(cluster, manager, holdings)
+    page = present_holdings(cluster, manager, holdings, request.GET.get("page"))
     return render(request, "clusters/manager.html", {"page": page})
 
 
