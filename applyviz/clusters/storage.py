@@ -27,10 +27,11 @@ _BATCH = 200
 _NOTHING: Mapping[ObjectKey, JSONObject | None] = {}
 
 
-def _open(at: SandboxObject, namespace: str, name: str, body: Sealed) -> Any:
+def _open(at: SandboxObject, namespace: str, name: str, body: Sealed) -> MutableObject:
     """Return the sealed object of a row; `at` stands for each row of a list in turn, because new rows cost time."""
     at.namespace, at.name, at.body = namespace, name, body
-    return at.body.open_json()
+    obj: MutableObject = at.body.open_json()
+    return obj
 
 
 class DatabaseStore:
