@@ -7,6 +7,7 @@ from applyviz.engine.objects.structs import replace
 from applyviz.engine.planning.model.plan import Operation, Versions
 from applyviz.web.reviews.pages import change_record
 from applyviz.workflow.approvals import comments
+from applyviz.workflow.plans.live_values import list_rows
 from tests.web import builders, reading, rows
 
 
@@ -103,3 +104,20 @@ def test_what_is_left_out_is_counted(as_viewer, alice, monkeypatch):
 
 def test_record_without_changes_says_so(as_viewer, alice):
     assert "No changes." in read(as_viewer, rows.make_plan(alice, []))
+
+
+def test_only_documents_of_printed_objects_are_read(as_bob, alice, monkeypatch):
+    opened = []
+    plan = rows.make_plan(alice, [change(f"o{n}", f"v{n + 2}") for n in range(4)])
+    monkeypatch.setattr(change_record, "MOST_PRINTED", 1)
+
+    def note(*asked, with_documents=False):
+        found = list_rows(*asked, with_documents=with_documents)
+        opened.extend(row.name for row in found if with_documents)
+        return found
+
+    monkeypatch.setattr(change_record, "list_rows", note)
+    page = read(as_bob, plan)
+
+    assert opened == ["o0"]
+    assert "3 more changes" in page

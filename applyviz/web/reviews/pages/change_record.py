@@ -7,7 +7,7 @@ screen, never on paper: the page holds all of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from django.db.models import Q
 from django.urls import reverse
@@ -144,6 +144,19 @@ def _print_object(
     )
 
 
+def _print_objects(
+    plan: Plan,
+    printed: Sequence[tuple[ObjectChange, tuple[str, ...]]],
+    options: ApplyOptions,
+    outcomes: Mapping[int, str],
+) -> Iterator[PrintedObject]:
+    """Yield objects of a plan; the documents of the others are not read."""
+    others_of = {row.position: others for row, others in printed}
+    for row in list_rows(plan, Q(position__in=others_of), with_documents=True):
+        others, outcome = others_of[row.position], outcomes.get(row.position, "")
+        yield _print_object(row, read_masked(row), options, others, outcome)
+
+
 def _group(rows: Sequence[ObjectChange], plan: Plan) -> Iterator[tuple[ObjectChange, tuple[str, ...]]]:
     """Yield each printed object, with the names of those that have the same change."""
     found = read_for_reader(plan).same if plan.digest else ()
@@ -176,9 +189,8 @@ def present_record(plan: Plan, *, for_user: Person) -> ChangeRecord:
     """Return the record; at most `MOST_PRINTED` objects with their fields."""
     options, changes = options_from_json(plan.options), list_rows(plan)
     run = ApplyRun.objects.filter(plan=plan).first()
-    rows = list_rows(plan, ~Q(operation=Operation.UNCHANGED), with_documents=True)
+    rows = [row for row in changes if row.operation != Operation.UNCHANGED]
     printed = [(row, others) for row, others in _group(rows, plan) if row.operation != WITHHELD]
-    outcomes = _find_outcomes(run)
     return ChangeRecord(
         plan=plan,
         target=name_target(plan, options, changes),
@@ -199,10 +211,7 @@ def present_record(plan: Plan, *, for_user: Person) -> ChangeRecord:
         run=run,
         origins=list_origins(plan),
         channel=present_channel(options),
-        objects=tuple(
-            _print_object(row, read_masked(row), options, others, outcomes.get(row.position, ""))
-            for row, others in printed[:MOST_PRINTED]
-        ),
+        objects=tuple(_print_objects(plan, printed[:MOST_PRINTED], options, _find_outcomes(run))),
         left_out=max(0, len(printed) - MOST_PRINTED),
         unchanged=plan.counts.get(Operation.UNCHANGED, 0),
         back_url=reverse("reviews:show-plan", args=[plan.review.number, plan.number]),
