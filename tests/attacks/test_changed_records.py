@@ -14,8 +14,8 @@ from applyviz.records.enums import Role
 from applyviz.records.models import ApplyRun, AuditEntry, Comment, JournalEntry, ObjectResult
 from applyviz.workflow.approvals import comments
 from applyviz.workflow.foundation.errors import NotPossibleError
+from applyviz.workflow.foundation.grant_scopes import Scope
 from applyviz.workflow.people import teams
-from applyviz.workflow.people.teams import Scope
 from applyviz.workflow.policies import Rules, editing
 from tests.attacks.test_forged_rights import verify
 from tests.builders import make_person

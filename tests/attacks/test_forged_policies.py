@@ -16,8 +16,8 @@ from applyviz.workflow import policies
 from applyviz.workflow.approvals import quorum
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action
+from applyviz.workflow.foundation.grant_scopes import Scope
 from applyviz.workflow.people import administrators, sign_in, teams
-from applyviz.workflow.people.teams import Scope
 from applyviz.workflow.policies import Rules, editing, rules_to_json
 from tests.attacks.test_forged_rights import verify
 from tests.blockers import name_blockers

@@ -17,8 +17,8 @@ from applyviz.workflow.approvals import quorum
 from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import access, row_macs
 from applyviz.workflow.foundation.access import Action
+from applyviz.workflow.foundation.grant_scopes import Scope
 from applyviz.workflow.people import humans, teams
-from applyviz.workflow.people.teams import Scope
 from tests.builders import add_member, grant_team, make_approval, make_person, make_plan_row
 
 pytestmark = [pytest.mark.attacks, pytest.mark.django_db]

@@ -21,8 +21,8 @@ from applyviz.workflow.approvals import approving, quorum
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotVisibleError
+from applyviz.workflow.foundation.grant_scopes import Scope
 from applyviz.workflow.people import account_links, administrators, claims, confirmations, pending_changes, teams
-from applyviz.workflow.people.teams import Scope
 from tests import moments
 from tests.builders import add_member, grant_role, grant_team, make_person, make_plan_row, make_policy
 

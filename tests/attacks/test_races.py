@@ -29,6 +29,7 @@ from applyviz.workflow.audit import chain
 from applyviz.workflow.clusters import lifecycle
 from applyviz.workflow.foundation import failpoints
 from applyviz.workflow.foundation.errors import NotPossibleError
+from applyviz.workflow.foundation.grant_scopes import Scope
 from applyviz.workflow.people import confirmations, pending_changes, teams, tokens
 from applyviz.workflow.plans import planner, resolutions, reviews
 from applyviz.workflow.runs import scheduled_starts, start
@@ -257,7 +258,7 @@ def test_undoing_drops_the_resolution_that_was_shown(wired, before) -> None:
 @pytest.mark.parametrize("first", ["confirm", "decline"])
 def test_change_is_confirmed_or_declined(wired, before, first) -> None:
     dana, dora = (make_person(name, Role.ADMINISTRATOR) for name in ("dana", "dora"))
-    teams.grant_role(Role.APPROVER, by=dana, person=make_person("carl"), scope=teams.Scope())
+    teams.grant_role(Role.APPROVER, by=dana, person=make_person("carl"), scope=Scope())
     change = PendingChange.objects.get()
     acts = {
         "confirm": lambda: confirmations.confirm_change(change, by=dora),

@@ -28,8 +28,8 @@ from applyviz.workflow.audit import vouched_rows
 from applyviz.workflow.clusters import masking_settings
 from applyviz.workflow.foundation import access, failpoints, renewed_macs, row_macs
 from applyviz.workflow.foundation.access import Action
+from applyviz.workflow.foundation.grant_scopes import Scope
 from applyviz.workflow.ops import key_changes
-from applyviz.workflow.people.teams import Scope
 from applyviz.workflow.policies import Rules, editing
 from tests.attacks.test_forged_rights import verify
 from tests.builders import make_approval, make_person

@@ -23,6 +23,7 @@ from applyviz.records.git_enums import ForgeKind, IdentityKind
 from applyviz.web.reviews.pane.object_content import ObjectView
 from applyviz.workflow.clusters import impersonation
 from applyviz.workflow.following import push_webhooks
+from applyviz.workflow.foundation.grant_scopes import Scope
 from applyviz.workflow.notifications import webhooks
 from applyviz.workflow.people import commit_identities, teams, tokens
 from applyviz.workflow.plans import conflict_rules, presets, repository_credentials
@@ -103,7 +104,7 @@ class Installation:
         account = tokens.make_service_account(by=self.dana, name=f"bot-{number}", purpose="ci")
         tokens.make_token(by=self.dana, account=account, name="ci", scope=TokenScope.PLAN, days=7)
         member = self._named(f"member-{number}")
-        teams.grant_role(Role.ADMINISTRATOR, by=self.dana, person=member, scope=teams.Scope())
+        teams.grant_role(Role.ADMINISTRATOR, by=self.dana, person=member, scope=Scope())
         commit_identities.link(person, IdentityKind.LOGIN, f"github.com/person-{number}", by=self.dana)
         draft = impersonation.MappingDraft(user=f"user-{number}", person=person)
         impersonation.map_identity(self.team.cluster, draft, by=self.dora)

@@ -22,6 +22,7 @@ from applyviz.workflow.approvals import quorum
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotAllowedError, NotVisibleError
+from applyviz.workflow.foundation.grant_scopes import Scope
 from applyviz.workflow.people import (
     account_links,
     administrators,
@@ -31,7 +32,6 @@ from applyviz.workflow.people import (
     teams,
     tokens,
 )
-from applyviz.workflow.people.teams import Scope
 from applyviz.workflow.policies import Rules, editing
 from applyviz.workflow.policies.owners import OwnerOf
 from tests.builders import add_member, grant_role, make_approval, make_person, make_plan_row, set_email

@@ -14,8 +14,8 @@ from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import AuditEntry, PendingChange, PolicyVersion
 from applyviz.workflow.approvals import quorum
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError
+from applyviz.workflow.foundation.grant_scopes import Scope
 from applyviz.workflow.people import confirmations
-from applyviz.workflow.people.teams import Scope
 from applyviz.workflow.policies import Rules, editing
 from tests.builders import make_person, make_plan_row
 

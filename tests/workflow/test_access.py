@@ -13,6 +13,7 @@ from applyviz.records.models import Cluster, Grant, Review, ReviewScope
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotAllowedError, NotVisibleError
+from applyviz.workflow.foundation.grant_scopes import Scope
 from applyviz.workflow.foundation.scopes import EVERY_NAMESPACE, ScopeEntry
 from applyviz.workflow.people import teams
 from tests.builders import grant_role, make_cluster_row, make_person, make_plan_row
@@ -139,7 +140,7 @@ def test_administrator_of_a_part_manages_nothing():
 def test_team_gives_its_roles_while_somebody_is_in_it():
     dana, bob = make_person("dana", Role.ADMINISTRATOR), make_person("bob")
     team = teams.create_team(by=dana, slug="sre", name="SRE")
-    teams.grant_role(Role.OPERATOR, by=dana, team=team, scope=teams.Scope("prod"))
+    teams.grant_role(Role.OPERATOR, by=dana, team=team, scope=Scope("prod"))
     member = teams.add_member(team, bob, by=dana)
     assert access.can(bob, Action.APPLY, [ScopeEntry("prod", "shop")])
     assert not access.can(bob, Action.APPLY, [ScopeEntry("dev", "shop")])

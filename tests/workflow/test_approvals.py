@@ -5,6 +5,7 @@ import pytest
 from applyviz.records.enums import AuditAction, PlanState, Role
 from applyviz.records.models import AuditEntry, ObjectChange, Plan
 from applyviz.workflow.approvals import approving, quorum
+from applyviz.workflow.approvals.quorum import list_valid_approvals
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotVisibleError
 from tests.blockers import name_blockers
 from tests.builders import make_person, make_plan_row, take_roles
@@ -87,7 +88,7 @@ def test_approval_counts_while_the_role_lasts(alice, bob):
     approving.approve_plan(plan, by=bob, digest=plan.digest)
     take_roles(bob)
 
-    assert approving.list_valid_approvals(plan) == []
+    assert list_valid_approvals(plan) == []
 
 
 @pytest.mark.parametrize(

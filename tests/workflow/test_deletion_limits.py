@@ -12,7 +12,7 @@ from applyviz.workflow import policies, runs
 from applyviz.workflow.approvals import acknowledgments, approving
 from applyviz.workflow.foundation import sentences
 from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError
-from applyviz.workflow.people.teams import Scope
+from applyviz.workflow.foundation.grant_scopes import Scope
 from applyviz.workflow.plans import changes
 from applyviz.workflow.policies import editing
 from applyviz.workflow.policies.rules import RiskDemand, Rules

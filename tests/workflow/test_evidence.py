@@ -20,8 +20,8 @@ from applyviz.workflow.evidence import report
 from applyviz.workflow.evidence.history import ExportFormat
 from applyviz.workflow.evidence.report import EvidenceSection, Period
 from applyviz.workflow.foundation.errors import NotAllowedError, NotValidError
+from applyviz.workflow.foundation.grant_scopes import Scope
 from applyviz.workflow.live import scans
-from applyviz.workflow.people.teams import Scope
 from applyviz.workflow.policies import Rules, editing, rules_to_json
 from applyviz.workflow.policies.windows import Window
 from applyviz.workflow.runs import emergency_apply

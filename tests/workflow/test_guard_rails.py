@@ -8,7 +8,7 @@ import yaml
 from applyviz.engine.requests.options import ApplyMode, Prune, PruneMode, Replacement, SetAction
 from applyviz.engine.risks.model import find_kind
 from applyviz.workflow.approvals import acknowledgments
-from applyviz.workflow.people.teams import Scope
+from applyviz.workflow.foundation.grant_scopes import Scope
 from applyviz.workflow.plans import planner
 from applyviz.workflow.policies import editing
 from applyviz.workflow.policies.rules import RiskDemand, Rules

@@ -9,7 +9,7 @@ from applyviz.workflow import policies, runs
 from applyviz.workflow.approvals import approving, plan_facts
 from applyviz.workflow.foundation import sentences
 from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError
-from applyviz.workflow.people.teams import Scope
+from applyviz.workflow.foundation.grant_scopes import Scope
 from applyviz.workflow.plans import object_choices, planner, reviews
 from applyviz.workflow.plans.left_behind import list_staying
 from applyviz.workflow.policies import editing

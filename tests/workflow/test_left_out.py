@@ -11,7 +11,7 @@ from applyviz.records.enums import AuditAction, Outcome, ReviewState, RunState
 from applyviz.records.models import AuditEntry, Plan, Review
 from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.workflow import runs
-from applyviz.workflow.approvals import approving
+from applyviz.workflow.approvals.quorum import list_valid_approvals
 from applyviz.workflow.foundation.errors import NotValidError
 from applyviz.workflow.plans import object_choices, planner, reviews
 from applyviz.workflow.plans.changes import ref_of
@@ -51,7 +51,7 @@ def test_others_are_planned_approved_and_applied_without_the_broken_object(team,
 
     assert operations(plan) == {"web": Operation.LEFT_OUT, "settings": Operation.CREATE}
     assert plan.digest not in ("", blocked.digest)
-    assert not approving.list_valid_approvals(plan)
+    assert not list_valid_approvals(plan)
     run = team.work(team.start(plan))
     assert run.state == RunState.APPLIED, run.error
     assert dict(run.results.values_list("change__name", "outcome")) == {

@@ -11,8 +11,8 @@ from applyviz.workflow import policies
 from applyviz.workflow.approvals import approving, quorum
 from applyviz.workflow.foundation import plan_rows, sentences
 from applyviz.workflow.foundation.errors import NotValidError
+from applyviz.workflow.foundation.grant_scopes import Scope
 from applyviz.workflow.people import teams
-from applyviz.workflow.people.teams import Scope
 from applyviz.workflow.policies import editing
 from applyviz.workflow.policies.owners import OwnedObject, OwnerOf, OwnerRule, list_written, owns, parse_owner
 from applyviz.workflow.policies.rules import Rules

@@ -14,8 +14,9 @@ from applyviz.workflow import policies
 from applyviz.workflow.foundation import sentences
 from applyviz.workflow.foundation.blockers import ChangesFrozen
 from applyviz.workflow.foundation.errors import NotAllowedError, NotValidError
+from applyviz.workflow.foundation.grant_scopes import Scope
 from applyviz.workflow.foundation.scopes import ScopeEntry
-from applyviz.workflow.people.teams import Scope, create_team
+from applyviz.workflow.people.teams import create_team
 from applyviz.workflow.policies import BUILT_IN, POLICY_RISKS, Demand, OnFailure, RiskDemand, Rules, editing
 from applyviz.workflow.policies.rules import find_strictest, rules_from_json, rules_to_json
 from applyviz.workflow.policies.windows import Freeze, Window, find_closed, find_opening, parse_freeze, parse_window

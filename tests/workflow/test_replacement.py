@@ -17,7 +17,7 @@ from applyviz.records.models import Plan
 from applyviz.web.api import responses
 from applyviz.workflow import runs
 from applyviz.workflow.foundation.errors import NotValidError
-from applyviz.workflow.people.teams import Scope
+from applyviz.workflow.foundation.grant_scopes import Scope
 from applyviz.workflow.plans import changes, object_choices, planner, revert, reviews
 from applyviz.workflow.plans.changes import ref_of
 from applyviz.workflow.plans.object_choices import ObjectChoice

@@ -11,6 +11,7 @@ from applyviz.records.enums import AuditAction, NotificationKind, Role, RunState
 from applyviz.records.models import ApplyRun, AuditEntry, NotificationEvent, Plan, ScheduledStart
 from applyviz.workflow import notifications, runs
 from applyviz.workflow.approvals import approving
+from applyviz.workflow.approvals.quorum import list_valid_approvals
 from applyviz.workflow.audit import approval_macs
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError
 from applyviz.workflow.notifications import texts
@@ -86,7 +87,7 @@ def request_changes_and_withdraw(team: Team, plan: Plan) -> None:
 
 
 def revoke_and_approve_again(team: Team, plan: Plan) -> None:
-    (given,) = approving.list_valid_approvals(plan)
+    (given,) = list_valid_approvals(plan)
     approving.revoke_approval(given, by=team.bob)
     approve(team, plan)
 

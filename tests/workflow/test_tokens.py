@@ -16,8 +16,8 @@ from applyviz.workflow.approvals import approving, quorum
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, WorkflowError
+from applyviz.workflow.foundation.grant_scopes import Scope
 from applyviz.workflow.people import teams, tokens
-from applyviz.workflow.people.teams import Scope
 from tests import moments
 from tests.builders import build_emergency, grant_role, make_approval, make_person, make_plan_row
 

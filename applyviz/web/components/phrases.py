@@ -11,7 +11,7 @@ from applyviz.engine.risks import sentences
 from applyviz.engine.risks.model import Risk, RiskKind
 from applyviz.engine.schema.builtin import RELEASE
 from applyviz.engine.schema.model import SchemaOrigin
-from applyviz.workflow.people.teams import Scope
+from applyviz.workflow.foundation.grant_scopes import Scope
 
 
 def describe_reason(reason: FieldReason) -> str:

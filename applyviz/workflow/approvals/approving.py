@@ -16,22 +16,11 @@ from applyviz.records.written_queries import WrittenQuery
 from applyviz.workflow import policies
 from applyviz.workflow.approvals import quorum
 from applyviz.workflow.approvals.plan_blockers import find_approver_blockers, find_plan_blockers, list_change_requests
-from applyviz.workflow.approvals.quorum import list_valid_approvals
 from applyviz.workflow.audit import approval_macs, trail
 from applyviz.workflow.foundation import access, row_macs, sentences
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError
 from applyviz.workflow.foundation.locks import lock_review
-
-__all__ = [
-    "approve_plan",
-    "list_change_requests",
-    "list_valid_approvals",
-    "request_changes",
-    "revoke_approval",
-    "withdraw_request",
-]
-
 
 _CURRENT = WrittenQuery(
     lambda plan: Plan.objects.select_related("review", "target__cluster", "revision", "requested_by").filter(pk=plan)

@@ -40,26 +40,6 @@ from applyviz.workflow.people import (
 )
 from applyviz.workflow.people.rights_changes import Actors
 
-__all__ = [
-    "Invited",
-    "Scope",
-    "add_member",
-    "add_person",
-    "archive_team",
-    "create_team",
-    "end_grant",
-    "end_member",
-    "get_person",
-    "get_team",
-    "grant_role",
-    "link_accounts",
-    "list_grants",
-    "list_people",
-    "list_teams",
-    "set_active",
-    "set_mail",
-    "unlink_account",
-]  # fmt: skip
 _ADMINISTERS = frozenset({Role.ADMINISTRATOR})
 
 

@@ -29,23 +29,22 @@ from applyviz.workflow.foundation.scopes import ScopeEntry
 from applyviz.workflow.policies import deletions, kept_kinds, owners, risks
 from applyviz.workflow.policies.deletions import Exceeded
 from applyviz.workflow.policies.kept_kinds import KeptObject, group_kept
+from applyviz.workflow.policies.owners import OwnerRule
 from applyviz.workflow.policies.reach import REACHED, list_reached, reaches
 from applyviz.workflow.policies.rules import (
     BUILT_IN,
     POLICY_RISKS,
     Demand,
-    Freeze,
     OnFailure,
-    OwnerRule,
     PolicyRules,
     RiskDemand,
     Rules,
-    Window,
     find_strictest,
     keep_strictest,
     rules_from_json,
     rules_to_json,
 )
+from applyviz.workflow.policies.windows import Freeze, Window
 
 __all__ = [
     "BUILT_IN",

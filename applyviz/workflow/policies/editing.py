@@ -28,11 +28,11 @@ from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.blockers import ObjectsKept, PlanBlocker
 from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError, NotVisibleError
+from applyviz.workflow.foundation.grant_scopes import Scope
 from applyviz.workflow.foundation.scopes import ScopeEntry, holds_at
 from applyviz.workflow.people import administrators, pending_changes, policy_changes
 from applyviz.workflow.people.policy_changes import NewVersion
 from applyviz.workflow.people.rights_changes import Actors
-from applyviz.workflow.people.teams import Scope
 from applyviz.workflow.policies.deletions import Exceeded, find_exceeded
 from applyviz.workflow.policies.kept_kinds import find_kept
 from applyviz.workflow.policies.owners import is_pattern
@@ -245,13 +245,3 @@ def _draft(slug: str, scope: Scope, rules: Rules) -> PolicyVersion:
 
 def _holds(scope: Scope, scopes: tuple[ScopeEntry, ...]) -> bool:
     return any(holds_at(PolicyVersion(**asdict(scope)), entry) for entry in scopes)
-
-
-__all__ = [
-    "Evaluation",
-    "archive_policy",
-    "evaluate",
-    "list_policies",
-    "list_versions",
-    "save_policy",
-]

@@ -16,7 +16,7 @@ from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.digest.serialize import from_json, to_json
 from applyviz.engine.risks.model import KINDS, RiskKind
 from applyviz.workflow.policies.owners import OwnerRule
-from applyviz.workflow.policies.windows import Freeze, Window, Windows
+from applyviz.workflow.policies.windows import Freeze, Windows
 
 BUILT_IN = "built-in@1"
 MANY_OBJECTS = 50
@@ -181,21 +181,3 @@ def find_strictest(found: Iterable[tuple[str, int, Rules]]) -> PolicyRules:
         replaced_kinds=tuple(dict.fromkeys(kind for r in rules for kind in r.replaced_kinds)),
         replace_annotations=tuple(dict.fromkeys(r.replace_annotation for r in rules if r.replace_annotation)),
     )
-
-
-__all__ = [
-    "BUILT_IN",
-    "POLICY_RISKS",
-    "Demand",
-    "Freeze",
-    "OnFailure",
-    "OwnerRule",
-    "PolicyRules",
-    "RiskDemand",
-    "Rules",
-    "Window",
-    "find_strictest",
-    "keep_strictest",
-    "rules_from_json",
-    "rules_to_json",
-]

@@ -29,17 +29,6 @@ _MOST_TWICE = 20
 _READING_PAUSES = (0.5, 1.0, 2.0)
 Pair: TypeAlias = tuple[ObjectResult, PlannedObject | None]
 Recompute: TypeAlias = Callable[[Sequence[Pair]], list[PlannedObject | None]]
-__all__ = [
-    "Pair",
-    "calculate_twice",
-    "find_moved",
-    "has_other_effect",
-    "is_unreadable",
-    "match",
-    "raise_if_stale",
-    "read_again",
-    "remember_checked",
-]
 
 
 def find_moved(

@@ -34,6 +34,7 @@ from applyviz.workflow.foundation import failpoints, sentences
 from applyviz.workflow.foundation.leases import LeaseLostError, LeaseRenewer, WorkerStoppingError
 from applyviz.workflow.foundation.logs import log_unexpected
 from applyviz.workflow.plans import calculation, changes
+from applyviz.workflow.plans.moved_objects import is_unreadable
 from applyviz.workflow.plans.object_choices import is_left_out
 from applyviz.workflow.runs import attempts, effect_check
 from applyviz.workflow.runs.authorization import find_claim_blockers
@@ -159,7 +160,7 @@ def _check_effect(work: _Work, access: Access, result: ObjectResult, change: Pla
     if result.outcome in Outcome.unfinished():
         kind = work.prepared.catalog.find_kind(change.ref.gvk)
         effect_check.raise_if_stale(result, change, tag_key=work.tag_key, kind=kind, load=load)
-    elif effect_check.is_unreadable(change):  # its outcome stays
+    elif is_unreadable(change):  # its outcome stays
         raise RunStoppedError(f"{change.ref} could not be read, so its rollout was not watched again")
     else:
         load()

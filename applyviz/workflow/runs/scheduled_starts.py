@@ -21,6 +21,7 @@ from applyviz.records.enums import AuditAction, ReviewState, ScheduledStartState
 from applyviz.records.models import ApplyRun, Approval, ChangeRequest, Plan, ScheduledStart
 from applyviz.workflow import policies
 from applyviz.workflow.approvals import approving, plan_blockers
+from applyviz.workflow.approvals.quorum import list_valid_approvals
 from applyviz.workflow.audit import approval_macs, trail
 from applyviz.workflow.foundation import access, sentences
 from applyviz.workflow.foundation.access import Action, Person, Visitor
@@ -145,7 +146,7 @@ def approve_and_schedule(
 ) -> ScheduledStart:
     """Approve and schedule in one step, for a plan that waits for more than this approval."""
     with transaction.atomic(), moments.until_written():
-        if all(approval.by_id != by.pk for approval in approving.list_valid_approvals(plan)):
+        if all(approval.by_id != by.pk for approval in list_valid_approvals(plan)):
             approving.approve_plan(plan, by=by, digest=digest, note=note)
         return schedule_start(plan, by=by, digest=digest, expires_at=expires_at, waits_for_rollout=waits_for_rollout)
 

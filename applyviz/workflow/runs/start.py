@@ -15,7 +15,7 @@ from applyviz.records.enums import AuditAction, ReviewState, RunState
 from applyviz.records.models import ApplyRun, Approval, ObjectResult, Plan, Review
 from applyviz.workflow import policies
 from applyviz.workflow.approvals import approving, plan_blockers, quorum
-from applyviz.workflow.approvals.quorum import Quorum
+from applyviz.workflow.approvals.quorum import Quorum, list_valid_approvals
 from applyviz.workflow.audit import trail
 from applyviz.workflow.clusters import impersonation
 from applyviz.workflow.foundation import access, failpoints, outbox, sentences
@@ -157,7 +157,7 @@ def approve_and_run(
 ) -> ApplyRun:
     """Approve and start in one step, for a policy that requires one approval."""
     with transaction.atomic(), moments.until_written():
-        if all(approval.by_id != by.pk for approval in approving.list_valid_approvals(plan)):
+        if all(approval.by_id != by.pk for approval in list_valid_approvals(plan)):
             approving.approve_plan(plan, by=by, digest=digest, note=note)
         return start_run(plan, by=by, digest=digest, waits_for_rollout=waits_for_rollout)
 

@@ -43,7 +43,8 @@ from applyviz.web.reviews.pages.risks import HighRisk, LinkedObject, list_high_r
 from applyviz.web.runs.pages.approval_summary import ApprovalForPage, present_approval
 from applyviz.web.runs.pages.scheduled_starts import present_waiting
 from applyviz.workflow import policies
-from applyviz.workflow.approvals import approving, plan_blockers, quorum, viewed_objects
+from applyviz.workflow.approvals import plan_blockers, quorum, viewed_objects
+from applyviz.workflow.approvals.plan_blockers import list_change_requests
 from applyviz.workflow.approvals.quorum import Quorum
 from applyviz.workflow.clusters import states
 from applyviz.workflow.foundation import access, sentences
@@ -303,7 +304,7 @@ def _can_apply_now(plan: Plan, found: Quorum, person: Person) -> bool:
 
 
 def _can_object(plan: Plan, person: Person) -> bool:
-    has_asked = any(change_request.by_id == person.pk for change_request in approving.list_change_requests(plan))
+    has_asked = any(change_request.by_id == person.pk for change_request in list_change_requests(plan))
     is_open = plan.state == PlanState.COMPLETE and plan.review.state == ReviewState.OPEN
     return is_open and not has_asked and access.can(person, Action.APPROVE, access.scopes_of(plan.review))
 

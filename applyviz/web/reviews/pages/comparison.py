@@ -33,7 +33,8 @@ from applyviz.web.reviews.pane.diff_lines import DiffRow, diff_values
 from applyviz.web.reviews.pane.fields import render_short
 from applyviz.web.reviews.pane.resolutions import RESOLUTION_WORDS
 from applyviz.workflow import worker_requests
-from applyviz.workflow.approvals import approving, quorum
+from applyviz.workflow.approvals import quorum
+from applyviz.workflow.approvals.quorum import list_valid_approvals
 from applyviz.workflow.plans import comparisons
 from applyviz.workflow.plans.comparisons import MOST_DETAILED, Differing
 from applyviz.workflow.plans.live_values import hides
@@ -207,7 +208,7 @@ def _headline(count: int, total: int, *, has_frame: bool) -> str:
 
 
 def _describe_approval(second: Plan, *, is_same: bool) -> str:
-    approvals = approving.list_valid_approvals(second) if second.digest else []
+    approvals = list_valid_approvals(second) if second.digest else []
     if is_same:
         names = ", ".join(a.by_name for a in approvals)
         return _("Approvals are kept: %(names)s.") % {"names": names} if names else _("No approvals were given.")

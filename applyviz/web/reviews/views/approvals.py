@@ -24,6 +24,8 @@ from applyviz.web.runs.forms import DAY, ScheduleForm
 from applyviz.web.runs.pages.scheduled_starts import present_schedule
 from applyviz.workflow import policies, runs
 from applyviz.workflow.approvals import approving, comments
+from applyviz.workflow.approvals.plan_blockers import list_change_requests
+from applyviz.workflow.approvals.quorum import list_valid_approvals
 from applyviz.workflow.foundation import access, sentences
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotPossibleError, WorkflowError
@@ -115,7 +117,7 @@ def confirm_plan(request: PageRequest, plan: Plan) -> HttpResponse:
 @requires_plan(Action.APPROVE, "POST")
 def revoke(request: PageRequest, plan: Plan) -> HttpResponse:
     """Revoke the person's own approval."""
-    mine = next((a for a in approving.list_valid_approvals(plan) if a.by_id == request.user.pk), None)
+    mine = next((a for a in list_valid_approvals(plan) if a.by_id == request.user.pk), None)
     if mine is None:
         raise NotPossibleError(_("you have no approval on this plan"))
     approving.revoke_approval(mine, by=request.user)
@@ -178,7 +180,7 @@ def cancel_start(request: PageRequest, plan: Plan) -> HttpResponse:
 @requires_plan(Action.VIEW, "POST")
 def withdraw(request: PageRequest, plan: Plan) -> HttpResponse:
     """Withdraw the person's own change request."""
-    mine = next((o for o in approving.list_change_requests(plan) if o.by_id == request.user.pk), None)
+    mine = next((o for o in list_change_requests(plan) if o.by_id == request.user.pk), None)
     if mine is None:
         raise NotPossibleError(_("you have no open request for changes"))
     approving.withdraw_request(mine, by=request.user)

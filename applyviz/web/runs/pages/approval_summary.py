@@ -19,7 +19,8 @@ from applyviz.web.components.badges import OBJECT_STYLES
 from applyviz.web.components.notices import Notice
 from applyviz.web.components.requested_reviewers import ReviewerRow, present_requested
 from applyviz.web.settings.pages.policies import describe_policy, describe_progress
-from applyviz.workflow.approvals import approving, quorum, requested_reviewers
+from applyviz.workflow.approvals import quorum, requested_reviewers
+from applyviz.workflow.approvals.plan_blockers import list_change_requests
 from applyviz.workflow.approvals.quorum import Quorum
 from applyviz.workflow.runs import emergency_apply
 
@@ -129,7 +130,7 @@ def list_notices(plan: Plan) -> tuple[Notice, ...]:
             change_request.note,
             anchor="requested-changes",
         )
-        for change_request in approving.list_change_requests(plan)
+        for change_request in list_change_requests(plan)
     ]
     emergency = present_emergency(plan)
     return (*((emergency,) if emergency else ()), *asked, *_list_expired(plan))

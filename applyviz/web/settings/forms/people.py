@@ -11,7 +11,8 @@ from django.utils.translation import gettext_lazy as _
 from applyviz.records.enums import Role
 from applyviz.web.components.forms import offer_choices
 from applyviz.workflow.foundation.access import Visitor
-from applyviz.workflow.people.teams import Scope, list_people
+from applyviz.workflow.foundation.grant_scopes import Scope
+from applyviz.workflow.people.teams import list_people
 
 
 class PersonForm(forms.Form):

@@ -16,7 +16,8 @@ from applyviz.records.models import PolicyVersion
 from applyviz.web.components.forms import Cleaned, FieldLabel, offer_choices
 from applyviz.web.components.phrases import title_kind
 from applyviz.workflow.foundation.access import Visitor
-from applyviz.workflow.people.teams import Scope, list_teams
+from applyviz.workflow.foundation.grant_scopes import Scope
+from applyviz.workflow.people.teams import list_teams
 from applyviz.workflow.policies.owners import OwnerRule, parse_owner
 from applyviz.workflow.policies.rules import POLICY_RISKS, OnFailure, RiskDemand, Rules, rules_from_json
 from applyviz.workflow.policies.windows import Freeze, Window, parse_freeze, parse_window

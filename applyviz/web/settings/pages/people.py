@@ -13,9 +13,9 @@ from applyviz.engine.objects.values import JSONValue
 from applyviz.records.models import AccountLink, Grant, PendingChange, Team
 from applyviz.web.components.phrases import describe_scope
 from applyviz.workflow.foundation.access import Person, Visitor
+from applyviz.workflow.foundation.grant_scopes import Scope
 from applyviz.workflow.people import confirmations, teams
 from applyviz.workflow.people import humans as people
-from applyviz.workflow.people.teams import Scope
 
 
 class GrantRow(Struct, frozen=True):

@@ -22,7 +22,7 @@ from applyviz.engine.schema.walk import MISSING
 from applyviz.records.models import Plan, PolicyVersion
 from applyviz.web.components.phrases import describe_scope, title_kind
 from applyviz.workflow.foundation import sentences
-from applyviz.workflow.people.teams import Scope
+from applyviz.workflow.foundation.grant_scopes import Scope
 from applyviz.workflow.policies import Demand, Rules, rules_from_json
 from applyviz.workflow.policies.editing import Evaluation
 from applyviz.workflow.policies.owners import OwnerRule

@@ -24,8 +24,8 @@ from applyviz.web.settings.pages.policies import (
 from applyviz.web.settings.views.settings_page import render_settings
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotVisibleError
+from applyviz.workflow.foundation.grant_scopes import Scope
 from applyviz.workflow.people import pending_changes
-from applyviz.workflow.people.teams import Scope
 from applyviz.workflow.plans import planner
 from applyviz.workflow.policies import Rules, editing, rules_from_json
 
