@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from django.contrib.auth.views import LogoutView
-from django.urls import URLPattern, URLResolver, include, path
+from django.http.response import HttpResponseBase
+from django.urls import URLPattern, include, path
 
 from applyviz.web.accounts import own_identities
 from applyviz.web.accounts import views as accounts
@@ -54,64 +57,70 @@ from applyviz.web.settings.views import (
     webhooks,
 )
 
+
+def _of_plan(route: str, view: Callable[..., HttpResponseBase], *, name: str, **given: object) -> URLPattern:
+    """Return an address below that of a plan; its view gets what is given besides."""
+    return path(f"<int:number>/plans/<int:plan>/{route}", view, given, name=name)
+
+
 plan_urls = [  # reviews/<review>/plans/<plan>/
-    path("replan/", reviews.replan, name="replan"),
-    path("", tabs.show_plan, name="show-plan"),
-    path("<int:position>/choose/", object_choices.choose, name="choose-object"),
-    path("replace/", object_choices.replace_objects, name="replace-objects"),
-    path("addons/choose/", object_choices.choose_addon, name="choose-addon"),
-    path("others/", object_choices.plan_others, name="plan-others"),
-    path("overview/", tabs.show_tab, {"tab": ReviewTab.OVERVIEW}, name="show-overview"),
-    path("changes/", tabs.show_tab, {"tab": ReviewTab.CHANGES}, name="show-changes"),
-    path("changes/list/", changes.list_changes, name="list-changes"),
-    path("changes/objects/", changes.scroll_objects, name="scroll-objects"),
-    path("changes/viewed/", changes.mark_viewed, name="mark-viewed"),
-    path("source/", comparison.show_source_changes, name="show-source-changes"),
-    path("addons/", tabs.show_tab, {"tab": ReviewTab.ADDONS}, name="show-addons"),
-    path("graph/", tabs.show_tab, {"tab": ReviewTab.GRAPH}, name="show-graph"),
-    path("graph.svg", downloads.export_graph, name="export-graph"),
-    path("owners/", tabs.show_tab, {"tab": ReviewTab.OWNERS}, name="show-owners"),
-    path("requests/", tabs.show_tab, {"tab": ReviewTab.REQUESTS}, name="show-requests"),
-    path("activity/", tabs.show_tab, {"tab": ReviewTab.ACTIVITY}, name="show-activity"),
-    path("watch/", live.show_watch, name="show-watch"),
-    path("verify/", live.verify, name="verify-plan"),
-    path("record/compare/", change_record.compare_file, name="compare-file"),
-    path("record/", change_record.show_record, name="show-record"),
-    path("requests.zip", downloads.keep_requests, name="keep-requests"),
-    path("events/", reviews.stream_arrivals, name="plan-events"),
-    path("comments/", comments.add_comment, name="add-comment"),
-    path("comments/collected/", comments.show_collected, name="collected-comments"),
-    path("comments/collected/<int:comment>/remove/", comments.drop_comment, name="drop-comment"),
-    path("risks/", acknowledgments.show_risks, name="show-risks"),
-    path("acknowledge/", acknowledgments.acknowledge, name="acknowledge"),
-    path("acknowledge/all/", acknowledgments.acknowledge_all, name="acknowledge-all"),
-    path("acknowledge/withdraw/", acknowledgments.withdraw, name="withdraw-acknowledgment"),
-    path("confirm/", approvals.confirm_plan, name="confirm-plan"),
-    path("withdraw/", approvals.withdraw, name="withdraw-request"),
-    path("emergency-apply/", approvals.start_emergency_apply, name="emergency-apply"),
-    path("revoke/", approvals.revoke, name="revoke-approval"),
-    path("apply/", approvals.apply_plan, name="apply-plan"),
-    path("schedule/", approvals.schedule, name="schedule-start"),
-    path("schedule/cancel/", approvals.cancel_start, name="cancel-start"),
-    path("objects/<int:position>/resolve/", resolutions.resolve, name="resolve-conflict"),
-    path("objects/<int:position>/rule/", conflict_rules.propose_rule, name="propose-rule"),
-    path("objects/<int:position>/hand-over/", handovers.hand_over, name="hand-over"),
-    path("objects/<int:position>/take/", handovers.take_fields, name="take-fields"),
-    path("objects/<int:position>/last-applied/", handovers.edit_last_applied, name="edit-last-applied"),
-    path("ownership/", handovers.move_ownership, name="move-ownership"),
-    path(
+    _of_plan("replan/", reviews.replan, name="replan"),
+    _of_plan("", tabs.show_plan, name="show-plan"),
+    _of_plan("<int:position>/choose/", object_choices.choose, name="choose-object"),
+    _of_plan("replace/", object_choices.replace_objects, name="replace-objects"),
+    _of_plan("addons/choose/", object_choices.choose_addon, name="choose-addon"),
+    _of_plan("others/", object_choices.plan_others, name="plan-others"),
+    _of_plan("overview/", tabs.show_tab, name="show-overview", tab=ReviewTab.OVERVIEW),
+    _of_plan("changes/", tabs.show_tab, name="show-changes", tab=ReviewTab.CHANGES),
+    _of_plan("changes/list/", changes.list_changes, name="list-changes"),
+    _of_plan("changes/objects/", changes.scroll_objects, name="scroll-objects"),
+    _of_plan("changes/viewed/", changes.mark_viewed, name="mark-viewed"),
+    _of_plan("source/", comparison.show_source_changes, name="show-source-changes"),
+    _of_plan("addons/", tabs.show_tab, name="show-addons", tab=ReviewTab.ADDONS),
+    _of_plan("graph/", tabs.show_tab, name="show-graph", tab=ReviewTab.GRAPH),
+    _of_plan("graph.svg", downloads.export_graph, name="export-graph"),
+    _of_plan("owners/", tabs.show_tab, name="show-owners", tab=ReviewTab.OWNERS),
+    _of_plan("requests/", tabs.show_tab, name="show-requests", tab=ReviewTab.REQUESTS),
+    _of_plan("activity/", tabs.show_tab, name="show-activity", tab=ReviewTab.ACTIVITY),
+    _of_plan("watch/", live.show_watch, name="show-watch"),
+    _of_plan("verify/", live.verify, name="verify-plan"),
+    _of_plan("record/compare/", change_record.compare_file, name="compare-file"),
+    _of_plan("record/", change_record.show_record, name="show-record"),
+    _of_plan("requests.zip", downloads.keep_requests, name="keep-requests"),
+    _of_plan("events/", reviews.stream_arrivals, name="plan-events"),
+    _of_plan("comments/", comments.add_comment, name="add-comment"),
+    _of_plan("comments/collected/", comments.show_collected, name="collected-comments"),
+    _of_plan("comments/collected/<int:comment>/remove/", comments.drop_comment, name="drop-comment"),
+    _of_plan("risks/", acknowledgments.show_risks, name="show-risks"),
+    _of_plan("acknowledge/", acknowledgments.acknowledge, name="acknowledge"),
+    _of_plan("acknowledge/all/", acknowledgments.acknowledge_all, name="acknowledge-all"),
+    _of_plan("acknowledge/withdraw/", acknowledgments.withdraw, name="withdraw-acknowledgment"),
+    _of_plan("confirm/", approvals.confirm_plan, name="confirm-plan"),
+    _of_plan("withdraw/", approvals.withdraw, name="withdraw-request"),
+    _of_plan("emergency-apply/", approvals.start_emergency_apply, name="emergency-apply"),
+    _of_plan("revoke/", approvals.revoke, name="revoke-approval"),
+    _of_plan("apply/", approvals.apply_plan, name="apply-plan"),
+    _of_plan("schedule/", approvals.schedule, name="schedule-start"),
+    _of_plan("schedule/cancel/", approvals.cancel_start, name="cancel-start"),
+    _of_plan("objects/<int:position>/resolve/", resolutions.resolve, name="resolve-conflict"),
+    _of_plan("objects/<int:position>/rule/", conflict_rules.propose_rule, name="propose-rule"),
+    _of_plan("objects/<int:position>/hand-over/", handovers.hand_over, name="hand-over"),
+    _of_plan("objects/<int:position>/take/", handovers.take_fields, name="take-fields"),
+    _of_plan("objects/<int:position>/last-applied/", handovers.edit_last_applied, name="edit-last-applied"),
+    _of_plan("ownership/", handovers.move_ownership, name="move-ownership"),
+    _of_plan(
         "objects/<int:position>/patches/<slug:of>/<int:index>/<int:option>/", resolutions.show_patch, name="show-patch"
     ),
-    path("objects/<int:position>/edited/<slug:of>/<int:index>/", resolutions.show_edited, name="show-edited"),
-    path("live/", live.show_comparison, name="live-comparison"),
-    path("resolve/", resolutions.resolve_everywhere, name="resolve-everywhere"),
-    path("resolutions/<int:index>/undo/", resolutions.undo, name="undo-resolution"),
-    path("objects/<int:position>/files/<str:name>", downloads.show_file, name="show-file"),
-    path("objects/<int:position>/lines/", comments.show_line_thread, name="line-comments"),
-    path("objects/<int:position>/fields/<int:index>/comments/", comments.show_thread, name="field-comments"),
-    path("objects/<int:position>/fields/<int:index>/", reviews.show_field, name="show-field"),
+    _of_plan("objects/<int:position>/edited/<slug:of>/<int:index>/", resolutions.show_edited, name="show-edited"),
+    _of_plan("live/", live.show_comparison, name="live-comparison"),
+    _of_plan("resolve/", resolutions.resolve_everywhere, name="resolve-everywhere"),
+    _of_plan("resolutions/<int:index>/undo/", resolutions.undo, name="undo-resolution"),
+    _of_plan("objects/<int:position>/files/<str:name>", downloads.show_file, name="show-file"),
+    _of_plan("objects/<int:position>/lines/", comments.show_line_thread, name="line-comments"),
+    _of_plan("objects/<int:position>/fields/<int:index>/comments/", comments.show_thread, name="field-comments"),
+    _of_plan("objects/<int:position>/fields/<int:index>/", reviews.show_field, name="show-field"),
 ]
-review_urls: list[URLPattern | URLResolver] = [  # reviews/
+review_urls = [  # reviews/
     path("", reviews.list_reviews, name="list-reviews"),
     path("new/", reviews.add_review, name="add-review"),
     path("new/check/", reviews.check_source, name="check-source"),
@@ -124,7 +133,7 @@ review_urls: list[URLPattern | URLResolver] = [  # reviews/
     path("<int:number>/compare/", comparison.compare_plans, name="compare-plans"),
     path("<int:number>/comments/<int:comment>/", comments.edit_comment, name="edit-comment"),
     path("<int:number>/comments/<int:comment>/resolve/", comments.resolve_comment, name="resolve-comment"),
-    path("<int:number>/plans/<int:plan>/", include(plan_urls)),
+    *plan_urls,
 ]
 run_urls = [  # runs/
     path("", runs.list_runs, name="list-runs"),
