@@ -1,4 +1,4 @@
-"""What scans found on many clusters, for lists: the number of queries does not grow with the clusters."""
+"""Read the results of scans of many clusters, for lists: the number of queries does not grow with the clusters."""
 
 from __future__ import annotations
 
