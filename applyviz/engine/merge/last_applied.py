@@ -15,6 +15,9 @@ from applyviz.engine.objects.golang import read_integer, render_json
 from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, get_at
 
+NO_DOCUMENT = "invalid JSON document"
+"""What kubectl says of a last-applied annotation that it cannot read."""
+
 
 def find(obj: JSONObject) -> MutableObject | None:
     """Return the parsed last-applied annotation, None if there is none, or {} if it is empty.
@@ -29,9 +32,9 @@ def find(obj: JSONObject) -> MutableObject | None:
     try:
         value = json.loads(text, parse_int=read_integer, parse_constant=_refuse) if text else {}
     except (ValueError, RecursionError):
-        raise MergeError("invalid JSON document") from None
+        raise MergeError(NO_DOCUMENT) from None
     if value is not None and not isinstance(value, dict):
-        raise MergeError("invalid JSON document")
+        raise MergeError(NO_DOCUMENT)
     return value or {}
 
 

@@ -8,7 +8,9 @@ from applyviz.engine.objects.paths import render_path
 from applyviz.engine.ownership.managed_fields import read_owners
 from applyviz.engine.planning.model.server_managed import is_same_object
 from applyviz.engine.planning.model.summary import summarize
+from applyviz.engine.planning.objects.withheld_messages import withhold
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+from applyviz.sandbox.api.estimates import EstimatingServer
 from tests.engine.planning.cluster import Box
 from tests.engine.planning.test_takeover import (
     ANNOTATION,
@@ -56,3 +58,31 @@ def test_last_applied_is_written_again_beside_another_owner_of_the_annotations(m
 
     assert ANNOTATION in box.get(CONFIG_PATH)["metadata"]["annotations"]
     assert is_same_object(box.get(CONFIG_PATH), plan.changes[0].versions.after)
+
+
+LEASE = """\
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata: {name: l}
+spec: {holderIdentity: a, renewTime: '2026-01-01T00:00:00.%sZ'}
+"""
+
+
+def test_refusal_after_a_move_is_that_of_the_apply_and_not_of_the_update_that_was_tried():
+    box = Box()
+    box.apply(LEASE % "000000", ApplyOptions(ApplyMode.CLIENT, field_manager="kubectl-client-side-apply"))
+
+    change = box.plan_one(LEASE % "0000001", options("kubectl"), server=EstimatingServer())
+
+    assert change.error.startswith("failed to convert new object (default/l; coordination.k8s.io/v1, Kind=Lease)")
+
+
+@pytest.mark.parametrize("text", ["{no", "[1]"])
+def test_last_applied_that_is_no_document_is_named_beside_masked_values(text):
+    box = made_client_side(CONFIG)
+    set_by_hand(box, {"metadata": {"annotations": {ANNOTATION: text}}})
+
+    change = box.plan_one(CHANGED, ApplyOptions(ApplyMode.CLIENT))
+
+    assert change.error == "invalid JSON document"
+    assert withhold(change, change.versions.manifest).error == "invalid JSON document"

@@ -51,6 +51,7 @@ _IN_USE = "already allocated"
 _VALUES = re.compile(r"[0-9a-f.:]*[0-9a-f]")
 # All that a server says of an operation of a JSON patch that does not apply; the engine knows which one.
 _UNNAMED = "the server rejected our request due to an error in our request"
+_UNREADABLE = 400
 # A server error about another object does not count for this one.
 _ANOTHER = Answer(0, {"message": "the server answered with something else than the object"})
 
@@ -290,6 +291,9 @@ class RequestAnswerer:
             return None
         stand_in = self._as_update(request, calculated) if self.has_moved else request
         tried = answer or (yield stand_in.as_dry_run())
+        if self.has_moved and tried.status == _UNREADABLE:  # an apply is read otherwise, and refused in other words
+            estimated = self.estimated.complete(request, calculated)
+            tried = tried if estimated.is_ok else estimated
         if tried.is_ok and self.estimated.is_scaling:
             tried = self.estimated.take_scale(tried)
         tried = _name_operation(tried, calculated)

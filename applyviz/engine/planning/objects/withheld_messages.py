@@ -13,6 +13,7 @@ from typing import Any
 from applyviz.engine.diff.embedded import names_secret
 from applyviz.engine.diff.masking import is_masked
 from applyviz.engine.manifests.documents import PlainPath
+from applyviz.engine.merge.last_applied import NO_DOCUMENT
 from applyviz.engine.objects.errors import Conflict
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.structs import replace
@@ -101,9 +102,10 @@ def withhold(change: PlannedObject, manifest: JSONObject | None) -> PlannedObjec
     server_errors = tuple(dict.fromkeys(one for one in found if one is not None))
     fields = tuple(dict.fromkeys(one.field for one in server_errors))
     error = describe_withheld(change.refusal.status, change.refusal.reason, fields) if change.refusal else ""
+    own = change.error if change.error in ("", NO_DOCUMENT) else f"it could not be calculated; {WITHHELD}"
     return replace(
         change,
-        error=(error or (change.error and f"it could not be calculated; {WITHHELD}")),
+        error=error or own,
         server_errors=server_errors,
         certainty_reason=withhold_reason(change.certainty_reason),
         warnings=tuple(WARNING for _ in change.warnings[:1]),
