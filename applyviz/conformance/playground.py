@@ -31,7 +31,7 @@ from applyviz.engine.requests.migrate import LAST_APPLIED_MANAGER
 from applyviz.engine.risks.restarts import PODS_RESTART
 from applyviz.guide import playground
 from applyviz.guide.given import PlaygroundQuery, PlaygroundQueryError
-from applyviz.guide.kubectl_order import KubectlDifference, find_difference
+from applyviz.guide.kubectl_order import find_difference
 
 _CHOSEN = ("uid", "creationTimestamp", "resourceVersion", "generation", "managedFields")
 # The product binds its patch to the object that it read, and a server prints a refused patch.
@@ -84,13 +84,15 @@ def judge_input(family: str, case: JSONObject) -> CaseResult:
         change = playground.estimate(given, now=NOW)
     except PlaygroundQueryError as error:
         return _judge_unread(family, case, [problem.reason for problem in error.problems])
-    otherwise = find_difference(given) if not change.conflicts else KubectlDifference()
+    otherwise = find_difference(given)
     if otherwise.conflicts and "refusal" in expected:
         judged = iter([_compare_conflicts(read_conflicts(expected["refusal"]), otherwise.conflicts)])
     elif otherwise.refusal and "refusal" in expected:
         judged = iter([("refusal", *_align(read_causes(expected["refusal"]), split_causes(otherwise.refusal)))])
     elif otherwise.first_apply is not None and "after" in expected:
         judged = _judge_first_apply(otherwise.first_apply, expected, given.field_manager if otherwise.is_moving else "")
+    elif otherwise.result is not None and "after" in expected:
+        judged = _judge_first_apply(otherwise.result, expected, "")
     elif "refusal" in expected:
         judged = _judge_refusal(change, expected)
     else:
@@ -182,7 +184,7 @@ def _judge_result(change: PlannedObject, expected: JSONObject, stopped: Iterable
 
 
 def _judge_first_apply(ours: JSONObject, expected: JSONObject, manager: str) -> Iterator[Comparison]:
-    """Compare the object that kubectl writes before it moves fields to a manager, and the owners after the move."""
+    """Compare the object that kubectl writes, and the owners after it moved fields to a manager ("" if it has)."""
     after = without_chosen(expected["after"], {}, ours)
     yield "values", _compared(after), _compared(ours)
     entries = upgrade(ours, manager=manager) if manager else ours["metadata"].get("managedFields", [])

@@ -13,6 +13,7 @@ WIDE = Path(__file__).parent / "wide"
 RULES = WIDE / "playground-rules.jsonl.gz"
 EVERYDAY = WIDE / "playground-everyday.jsonl.gz"
 FURTHER = WIDE / "playground-further.jsonl.gz"
+OWNERS = WIDE / "playground-owners.jsonl.gz"
 # What the playground once answered otherwise.
 ONCE_WRONG = (
     *(f"ledger-{field}-" for field in ("ip4", "ip6", "uri", "isbn", "card", "codes", "steps")),
@@ -96,6 +97,14 @@ def test_sampled_further_inputs_are_answered_as_the_server_answered_them():
 
     assert len(chosen) > 150
     judged = [judge_input("playground", case) for case in chosen]
+    assert [(one.name, one.expected, one.got) for one in judged if not one.agrees] == []
+
+
+def test_inputs_with_last_applied_of_others_are_answered_as_the_server_answered_them():
+    cases = [json.loads(line) for line in gzip.decompress(OWNERS.read_bytes()).splitlines()]
+
+    assert len(cases) > 30
+    judged = [judge_input("playground", case) for case in cases]
     assert [(one.name, one.expected, one.got) for one in judged if not one.agrees] == []
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.conformance.unrecorded import UNRECORDED
 from tests.controlplane.playground_kinds import list_kind_inputs, list_rule_inputs
-from tests.controlplane.playground_record import list_everyday_inputs, list_further_inputs
+from tests.controlplane.playground_record import list_everyday_inputs, list_further_inputs, list_owner_inputs
 
 pytestmark = pytest.mark.long
 WIDE = Path(__file__).parent / "wide"
@@ -53,6 +53,12 @@ def test_every_further_input_is_recorded():
     made = [one["name"] for one in list_further_inputs()]
 
     assert list_names("playground-further.jsonl.gz") == made
+
+
+def test_every_input_of_last_applied_of_others_is_recorded():
+    made = [one["name"] for one in list_owner_inputs()]
+
+    assert list_names("playground-owners.jsonl.gz") == made
 
 
 def test_readme_counts_the_inputs_by_their_reasons():

@@ -4,7 +4,8 @@
 for `manage.py conformance`; with `kinds` behind it, it writes `playground-kinds.jsonl.gz`, the inputs of every kind;
 with `kinds SEED`, it writes `playground-SEED.jsonl.gz`, other inputs of every kind; with `rules`, it writes
 `playground-rules.jsonl.gz`, what rules refuse; with `everyday`, `playground-everyday.jsonl.gz`, what people try; with
-`further`, `playground-further.jsonl.gz`, objects of several field managers, directives, rules of custom resources.
+`further`, `playground-further.jsonl.gz`, objects of several field managers, directives, rules of custom resources; with
+`owners`, `playground-owners.jsonl.gz`, objects whose last-applied belongs to another manager or to nobody.
 The live object of an input is read from the server, with its field owners.
 """
 
@@ -43,6 +44,7 @@ KINDS_FILE = "playground-kinds.jsonl.gz"
 RULES_FILE = "playground-rules.jsonl.gz"
 EVERYDAY_FILE = "playground-everyday.jsonl.gz"
 FURTHER_FILE = "playground-further.jsonl.gz"
+OWNERS_FILE = "playground-owners.jsonl.gz"
 _WORKERS = 2
 # Kinds of which only one object can be live: of one name, or of one port of all nodes.
 _ALONE = ("CustomResourceDefinition", "Service")
@@ -75,6 +77,11 @@ def list_further_inputs() -> Iterator[Input]:
         fields = [one for one in further["fields"] if one["object"] == name]
         rows = (dict(one) for one in _list_rows({**written, "fields": fields}, is_new_once=True))
         yield from place_inputs(obj, written["definitions"].get(name, ""), rows)
+
+
+def list_owner_inputs() -> Iterator[Input]:
+    """Return the inputs whose last-applied belongs to another manager, or to nobody."""
+    yield from read_yaml(HERE / "playground-owners.yaml")["inputs"]
 
 
 def _list_rows(written: Mapping[str, Any], *, is_new_once: bool = False) -> Iterator[Input]:
@@ -316,6 +323,8 @@ def _choose(words: Sequence[str]) -> tuple[str, list[Input]]:
         return RULES_FILE, list(list_rule_inputs())
     if "further" in words:
         return FURTHER_FILE, list(list_further_inputs())
+    if "owners" in words:
+        return OWNERS_FILE, list(list_owner_inputs())
     if "everyday" in words:
         return EVERYDAY_FILE, list(list_everyday_inputs())
     is_wide, seed = "kinds" in words, "".join(words[1:])

@@ -79,7 +79,7 @@ def move_ownership(
     is_chosen = bool(handed or target.options.takes_from or target.options.list_taken(target.ref.key))
     if target.options.subresource or not (_takes_client_side(target.options) or is_chosen):
         return live
-    tracked = client_side.track(live, kind=kind) if kind and read_last_applied(live) is not None else live
+    tracked = track(live, kind)
     managers = find_managers(tracked, target.options)
     try:
         taken = _list_taken(target, tracked, manifest)
@@ -97,6 +97,11 @@ def move_ownership(
 
 def _takes_client_side(options: ApplyOptions) -> bool:
     return options.takes_client_side or options.field_manager == SERVER_SIDE_MANAGER
+
+
+def track(live: JSONObject, kind: KindSchema | None) -> JSONObject:
+    """Return an object without field owners with those that its first apply records, if client-side apply made it."""
+    return client_side.track(live, kind=kind) if kind and read_last_applied(live) is not None else live
 
 
 def find_managers(live: JSONObject, options: ApplyOptions) -> tuple[str, ...]:

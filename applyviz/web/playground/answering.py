@@ -49,9 +49,9 @@ def _present_kubectl(change: PlannedObject, given: PlaygroundQuery) -> Iterator[
     """Yield the notice of what kubectl does otherwise with an object that was applied client-side."""
     found = find_difference(given)
     lines = []
-    conflicts = [] if change.conflicts else found.conflicts
-    if conflicts:
-        named = ", ".join(sorted({f"{c.manager}: {render_path(c.path)}" for c in conflicts}))
+    own, conflicts = ({f"{c.manager}: {render_path(c.path)}" for c in one.conflicts} for one in (change, found))
+    if conflicts - own:
+        named = ", ".join(sorted(conflicts))
         lines.append(
             _("kubectl applies first and would stop at a conflict (%(named)s). applyviz moves the fields first.")
             % {"named": named}
@@ -69,6 +69,22 @@ def _present_kubectl(change: PlannedObject, given: PlaygroundQuery) -> Iterator[
                 "kubectl sends your manifest first, which the server accepts, and then the removals, which it refuses. "
                 "kubectl prints a warning, and what you left out stays."
             )
+        )
+    if found.keepers:
+        lines.append(
+            _(
+                "kubectl leaves the last-applied annotation to %(managers)s, who applied it. applyviz gives it to "
+                "kubectl-last-applied."
+            )
+            % {"managers": ", ".join(found.keepers)}
+        )
+    if found.moved:
+        lines.append(
+            _(
+                "kubectl moves all fields of the managers that own the last-applied annotation (%(managers)s), and of "
+                "no others: some fields have other values or owners afterwards."
+            )
+            % {"managers": ", ".join(found.moved)}
         )
     if found.refusal:
         lines.append(
