@@ -178,8 +178,13 @@ def fill_from_live(result: JSONValue, live: JSONValue) -> Any:
     return result
 
 
-def fill_entries(result: JSONValue, live: JSONValue) -> Any:
+def fill_entries(result: JSONObject, live: JSONObject) -> JSONObject:
     """Return a merge whose entries of lists have what only those of live have."""
-    if isinstance(result, Mapping) and isinstance(live, Mapping):
-        return {name: fill_entries(value, live.get(name)) for name, value in result.items()}
-    return fill_from_live(result, live)
+    filled = {}
+    for name, value in result.items():
+        old = live.get(name)
+        if isinstance(value, Mapping) and isinstance(old, Mapping):
+            filled[name] = fill_entries(value, old)
+        else:
+            filled[name] = fill_from_live(value, old)
+    return filled
