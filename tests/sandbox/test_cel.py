@@ -112,6 +112,7 @@ def test_expressions_come_to_their_values(text, value):
         ("optional.none().value()", "optional.none() dereference"),
         ("{'a': 1, 'a': 2}", "Failed with repeated key 'a'"),
         ("[].min()", "min called on empty list"),
+        ("quantity('iG01')", "unable to parse quantity's suffix"),
         ("'a'.matches('[')", "error parsing regexp: missing closing ]: `[`"),
     ],
 )

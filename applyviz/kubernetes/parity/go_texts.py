@@ -17,7 +17,7 @@ _ALPHABET: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvw
 _BREAKS: Final = frozenset(b"\r\n")
 _LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
 _MICRO_LAYOUT: Final = "2006-01-02T15:04:05.000000Z07:00"
-_BAD_QUANTITY: Final = f"quantities must match the regular expression '{PATTERN}'"
+BAD_QUANTITY: Final = f"quantities must match the regular expression '{PATTERN}'"
 _QUANTITY: Final = re.compile(r"[+-]?(?P<digits>[0-9]*(?:\.[0-9]*)?)(?P<suffix>[eEinumkKMGTP]*[-+]?[0-9]*)\Z")
 _SUFFIXES: Final = frozenset(("", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))
 _EXPONENT: Final = re.compile(r"[eE][+-]?[0-9]+\Z")
@@ -189,7 +189,7 @@ def read_quantity(text: str) -> str:
         return "0"
     found = _QUANTITY.match(text)
     if not text or found is None:
-        raise GoTextError(_BAD_QUANTITY)
+        raise GoTextError(BAD_QUANTITY)
     suffix = found["suffix"]
     if suffix not in _SUFFIXES and not _EXPONENT.match(suffix):
         raise GoTextError("unable to parse quantity's suffix")

@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from applyviz.engine.objects.golang import read_digits
 from applyviz.engine.objects.quantities import parse_quantity
+from applyviz.kubernetes.parity.go_texts import BAD_QUANTITY, GoTextError, read_quantity
 from applyviz.kubernetes.parity.name_formats import (
     label_1035_problems,
     label_problems,
@@ -48,8 +49,17 @@ def _read_quantity(text: str) -> Quantity | None:
 def _quantity(text: str) -> Quantity:
     found = _read_quantity(text)
     if found is None:
-        raise CelError("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")
+        raise CelError(_explain(text))
     return found
+
+
+def _explain(text: str) -> str:
+    """Return the words in which Go refuses a text that is no quantity."""
+    try:
+        read_quantity(text)
+    except GoTextError as error:
+        return str(error)
+    return BAD_QUANTITY
 
 
 @define("asInteger", "q")
