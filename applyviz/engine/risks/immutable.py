@@ -82,9 +82,7 @@ IMMUTABLE_FIELD = RiskKind("immutable-field", "Immutable field changes", _descri
 
 def _compare(live: JSONObject, result: JSONObject, where: Place) -> bool:
     before, now = get_at(live, where, ABSENT), get_at(result, where, ABSENT)
-    if before is ABSENT and now is ABSENT:
-        return False
-    return before is ABSENT or now is ABSENT or not is_same_json(before, now)
+    return before is not now and (before is ABSENT or now is ABSENT or not is_same_json(before, now))
 
 
 def _fixed_but(live: JSONObject, result: JSONObject, key: Kind) -> Iterator[Place]:
@@ -329,14 +327,14 @@ def _comes_back(gvk: GroupVersionKind, live: JSONObject, merged: JSONObject, whe
 def _is_null_again(gvk: GroupVersionKind, live: JSONObject, merged: JSONObject, where: PlainPath) -> bool:
     """Return whether a merge empties a field, or sets what holds it to null, and it gets its live value again."""
     path = tuple(map(str, where))
-    is_null = None in (get_at(merged, path[:end], ABSENT) for end in range(1, len(path) + 1))
-    return (is_null or get_at(merged, path) == "") and _comes_back(gvk, live, merged, path)
+    held = [get_at(merged, path[:end], ABSENT) for end in range(1, len(path) + 1)]
+    return (None in held or held[-1] == "") and _comes_back(gvk, live, merged, path)
 
 
 def _without_empty(value: JSONValue, live: JSONValue, *, is_entry: bool = False) -> Any:
     """Return a merge without the empty values that live lacks: a server leaves most of them out.
 
-    - In an entry of a list, an empty map, 0 and false are something: `emptyDir: {}`, `runAsUser: 0`.
+    - In a list entry, an empty map, 0 and false are something: `emptyDir: {}`, `runAsUser: 0`.
     """
     if isinstance(value, list) and isinstance(live, list) and len(value) == len(live):
         return [_without_empty(item, old, is_entry=True) for item, old in zip(value, live, strict=True)]
@@ -360,10 +358,12 @@ def _find_differing(subject: RiskSubject, live: JSONObject, merged: JSONObject) 
     filled = _list_fixed(subject, live, fill_from_live(merged, live))
     changed = [where for where in filled if not _is_null_again(subject.ref.gvk, live, merged, where)]
     named = [r for r in subject.refused_fields if not any(_is_named(one, r) for one in changed)]
-    lacking = _list_fixed(subject, live, fill_entries(merged, live)) or _list_fixed(subject, live, merged)
-    dropped = (where for where in lacking if where not in changed)
-    dropped = (where for where in dropped if not _comes_back(subject.ref.gvk, live, merged, tuple(map(str, where))))
-    return [*changed, *(where for where in dropped if any(_is_named(where, r) for r in named))]
+    for lacking in (fill_entries(merged, live), merged):
+        dropped = (where for where in _list_fixed(subject, live, lacking) if where not in changed)
+        dropped = (where for where in dropped if not _comes_back(subject.ref.gvk, live, merged, tuple(map(str, where))))
+        if found := [where for where in dropped if any(_is_named(where, r) for r in named)]:
+            return [*changed, *found]
+    return changed
 
 
 def _find_in_containers(subject: RiskSubject, live: JSONObject, result: JSONObject, where: PlainPath) -> Iterator[Risk]:
@@ -395,6 +395,6 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
         loses = {"loses": _LOSES[kind]} if kind in _LOSES else {}
         facts = {"field": ".".join(str(step) for step in where), "kind": kind, **loses}
         wanted, had = (get_at(obj, tuple(map(str, where))) for obj in (subject.manifest, live))
-        facts |= {"absent": "yes"} if had is None and wanted is not None else {}
-        facts |= {"never": "yes"} if where in _OF_NO_NEW_OBJECT else {}
+        is_absent, is_never = had is None and wanted is not None, where in _OF_NO_NEW_OBJECT
+        facts |= {name: "yes" for name, holds in (("absent", is_absent), ("never", is_never)) if holds}
         yield IMMUTABLE_FIELD.at(field_path(where), facts, position_of(subject, where))
