@@ -327,8 +327,8 @@ def _comes_back(gvk: GroupVersionKind, live: JSONObject, merged: JSONObject, whe
 def _is_null_again(gvk: GroupVersionKind, live: JSONObject, merged: JSONObject, where: PlainPath) -> bool:
     """Return whether a merge empties a field, or sets what holds it to null, and it gets its live value again."""
     path = tuple(map(str, where))
-    held = [get_at(merged, path[:end], ABSENT) for end in range(1, len(path) + 1)]
-    return (None in held or held[-1] == "") and _comes_back(gvk, live, merged, path)
+    values = [get_at(merged, path[:end], ABSENT) for end in range(1, len(path) + 1)]
+    return (None in values or values[-1] == "") and _comes_back(gvk, live, merged, path)
 
 
 def _without_empty(value: JSONValue, live: JSONValue, *, is_entry: bool = False) -> Any:
