@@ -16,7 +16,7 @@ from applyviz.engine.objects.known_names import LAST_APPLIED
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, get_at
 
 NO_DOCUMENT = "invalid JSON document"
-"""What kubectl says of a last-applied annotation that it cannot read."""
+"""The words of kubectl for a last-applied annotation that it cannot read."""
 
 
 def find(obj: JSONObject) -> MutableObject | None:

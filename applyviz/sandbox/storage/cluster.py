@@ -89,7 +89,7 @@ class SandboxCluster(Struct, frozen=True):
         return _hide(target, self._convert(target, stored))
 
     def read_own(self, target: ResourceTarget, own: MutableObject) -> MutableObject:
-        """Return the same as `read` for a stored object that nobody else has; it may be changed in place."""
+        """Return the same as `read`, but for an object of the caller, which may be changed in place."""
         return _hide(target, self._convert_own(target, own))
 
     def _convert(self, target: ResourceTarget, stored: JSONObject) -> MutableObject:

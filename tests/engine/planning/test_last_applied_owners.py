@@ -1,4 +1,4 @@
-"""Who owns the last-applied annotation while an object changes sides, and what the summary says of it."""
+"""The owner of the last-applied annotation while an object changes sides, and the line about it in the summary."""
 
 from __future__ import annotations
 

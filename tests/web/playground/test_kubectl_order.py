@@ -1,4 +1,4 @@
-"""What an answer says of kubectl: whose fields it moves, and to whom it leaves last-applied."""
+"""An answer names whose fields kubectl moves, and to whom it leaves last-applied."""
 
 from __future__ import annotations
 

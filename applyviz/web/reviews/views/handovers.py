@@ -1,6 +1,6 @@
 """Moving field ownership: fields that a manifest gives up or takes, and managers whose fields the next plan moves.
 
-The last-applied annotation of a live object is edited here too, by a review of its own.
+The last-applied annotation of a live object is also edited here, by a separate review.
 """
 
 from __future__ import annotations
