@@ -58,7 +58,7 @@ def test_what_many_are_asked_is_read_with_one_call_on_a_page_only():
         moments.read_together("a", [1], read)  # one alone is read when it is asked for
         moments.keep(("a", 2), 5)
         moments.read_together("a", [1, 2, 3], read)
-        found = [moments.read_once(("a", key), lambda: None) for key in (1, 2, 3)]
+        found = [moments.read_once(("a", key), lambda: 0) for key in (1, 2, 3)]
         kept = moments.read_on_page("b", lambda: 1), moments.read_on_page("b", lambda: 2)
 
     assert (asked, found) == ([[1, 3]], [-1, 5, -3])
